@@ -106,7 +106,7 @@ unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, c
 LIGHT := target/release/flashloom-light
 light: ## Tests the program that README's first command builds, without the default features.
 	cargo build --locked --release -p flashloom-cli --no-default-features
-	cp target/release/flashloom $(LIGHT)
+	mv target/release/flashloom $(LIGHT)
 	FLASHLOOM_LIGHT=$(abspath $(LIGHT)) cargo test --locked --workspace --test light -- --ignored
 
 # The tests are those that `unit` builds, the program one with every feature.
@@ -171,12 +171,14 @@ $(PYTHON)/done: requirements/python.txt
 	$(call ENVIRONMENT,$(PYTHON),$<)
 
 # Either leaves a processor to the other for most of its time. First whatever both would install or compile at once.
+# Whatever ends this ends both: each has a process group of its own.
 beside: $(PYTHON)/done ## Tests the live drive and the Python package at the same time.
 	@requirements/need python || echo "$(NO_NBDKIT)" >&2
 	@if requirements/need live; then $(LIVE_BUILD); fi
-	@$(MAKE) --no-print-directory live >target/live.log 2>&1 & live=$$!; python=0; failed=0; \
-	  $(MAKE) --no-print-directory python || python=$$?; \
-	  wait $$live || failed=$$?; cat target/live.log; exit $$((python | failed))
+	@setsid $(MAKE) --no-print-directory live BUILT=yes >target/live.log 2>&1 & live=$$!; \
+	  setsid $(MAKE) --no-print-directory python & python=$$!; \
+	  trap 'kill -- -$$live -$$python 2>/dev/null || :; cat target/live.log' EXIT; trap 'exit 130' INT TERM; \
+	  wait $$python; wait $$live
 
 # More in the same environment: the lock has the versions of the other.
 $(PYTHON)/full: requirements/python-full.txt $(PYTHON)/done
@@ -259,7 +261,7 @@ $(LINKCHECKER)/done: requirements/linkchecker.txt
 # other packages, and without tests, it compiles dependencies once more. Where nbdkit cannot be had the other checks go
 # on.
 LIVE_BUILD := cargo build --locked --workspace --lib --bins --test live
-LIVE := $(LIVE_BUILD) && \
+LIVE := $(if $(BUILT),,$(LIVE_BUILD) &&) \
   cargo test --locked --workspace --test live -- --ignored
 LIVE_LAB := FLASHLOOM=$(abspath target/debug/flashloom) kernel/lab/flashloom-lab live
 live: ## Tests the live drive with nbdkit, real clients and a guest that has a file system on it, in short.

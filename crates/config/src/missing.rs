@@ -30,7 +30,6 @@ pub const MISSING: &[(&[&str], &str)] = &[
          policy to say: no law of retention, read disturb or wear is built in, nor the time of error correction, nor \
          refresh. Programs and erases fail with the same probability whatever the age of a block.",
     ),
-    (&["bad blocks under log-block mappings"], "Blocks fail under page-level mappings alone."),
     (
         &["power loss"],
         "Neither losses nor what drives write against them: journals and checkpoints of the map. The map of `page` \

@@ -4,9 +4,10 @@
 //! and without buffer; random requests with flush, FUA and discard; the same requests once until its life ends and once
 //! beyond. The checks of a verified run watch what is read, before and after.
 
-use crate::support::random::pick;
+use crate::support::random::{pick, with_random_values};
 use crate::support::{Run, buffered, dftl, finish, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Completion, DeviceParams, DriveSetup, Engine, Outcome, Reason, Status, Submitted};
+use flashloom_ftl::{BAD_BLOCKS, mapping};
 use flashloom_nand::NandParams;
 use flashloom_units::{Ns, Prng, US};
 use flashloom_workload::{Op, Pace, Request};
@@ -54,6 +55,16 @@ fn every_request_completes_or_fails_when_a_drive_wears_out_whatever_it_is_at() {
         setup.ftl.prng = prng.branch("failures");
         if prng.chance(0.5) {
             setup = dftl(setup, 8);
+        }
+        let mut of_mapping = prng.branch("mapping");
+        if of_mapping.chance(0.5) {
+            let mappings = mapping::builtin();
+            let replacing = mappings.policies().iter().filter(|policy| policy.spec.offers.contains(&BAD_BLOCKS));
+            let policy = pick(&mut of_mapping, &replacing.collect::<Vec<_>>());
+            let before = std::mem::replace(&mut setup.ftl.mapping, with_random_values(&mut of_mapping, policy));
+            if setup.ftl.profile(&setup.device.space()).is_err() {
+                setup.ftl.mapping = before;
+            }
         }
         let requests = random_requests(&mut prng, setup.device.capacity_sectors(), 1_500);
         let mut run = Run {

@@ -30,7 +30,7 @@ pub use capability::{
 pub use capacity::{CapacityParams, Counts, Space};
 pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{Mapping, MappingExtras};
-pub use of_page_mappings::{OF_PAGE_MAPPINGS, is_of_page_mappings};
+pub use of_page_mappings::{OF_BAD_BLOCKS, OF_PAGE_MAPPINGS, is_of_page_mappings};
 pub use page_write::PageWrite;
 pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock};
 pub use params::{WearLevelling, WhenFull};

@@ -2,10 +2,14 @@
 
 use crate::{FtlParams, GcPace, SlcCacheKind, Superblock, WearLevelling};
 
+/// Keys of [`OF_PAGE_MAPPINGS`] that have an effect with every mapping that offers [`BAD_BLOCKS`](crate::BAD_BLOCKS).
+pub const OF_BAD_BLOCKS: [&str; 3] = ["device.bad_blocks", "device.program_failures", "device.erase_failures"];
+
 const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";
 
-/// Keys that have an effect only with page-level mappings, each with what other mappings do instead.
+/// Keys that have an effect only with page-level mappings, or with those that say so by a capability, each with what
+/// other mappings do instead.
 pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.allocation", "gives every page its block by its own rules"),
     ("ftl.gc", MERGES),
@@ -28,8 +32,8 @@ pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
 
 /// True if a key has an effect only with page-level mappings, whatever its value.
 pub fn is_of_page_mappings(key: &str) -> bool {
-    // Log-block mappings support `dynamic`, as they open the least worn blocks, too, and do without bad blocks.
-    let is_of_all = ["ftl.wear_levelling", "device.bad_blocks"].contains(&key);
+    // Log-block mappings support `dynamic`, as they open the least worn blocks, too, and replace bad blocks.
+    let is_of_all = ["ftl.wear_levelling"].contains(&key) || OF_BAD_BLOCKS.contains(&key);
     !is_of_all && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
 }
 

@@ -46,17 +46,18 @@ impl PageWrite {
     /// Programs the page to the next page of a block, for FTLs whose programs cannot fail. If the host wrote only part
     /// of the page and `old` holds it, the rest is read from there first, and this returns true.
     pub fn program(&self, nand: &mut Nand, block: BlockId, page: u32, old: Option<Ppn>) -> bool {
-        self.program_after(nand, (block, page), old, OpId::DONE)
-    }
-
-    /// As [`Self::program`], but not before the operation `found` has ended, which finds the old page.
-    pub fn program_after(&self, nand: &mut Nand, (block, page): (BlockId, u32), old: Option<Ppn>, found: OpId) -> bool {
         let beneath = nand.geometry().full_mask() & !self.mask();
         let old = old.filter(|_| beneath != 0);
-        let read = |old| nand.read(Read { after: found, ..Read::new(old, beneath, Origin::Host) });
-        let (base, after) = (old.unwrap_or(Ppn::NONE), old.map_or(found, read));
+        let read = |old| nand.read(Read::new(old, beneath, Origin::Host));
+        let (base, after) = (old.unwrap_or(Ppn::NONE), old.map_or(OpId::DONE, read));
         let data = Data::Host { page: self.given, base };
         nand.program(Program { after, tag: self.tag, ..Program::new(block, page, data, Origin::Host) });
         old.is_some()
+    }
+
+    /// Tells the array that the page cannot be stored, because the drive is worn out.
+    #[cold]
+    pub(crate) fn refuse(&self, nand: &mut Nand) {
+        nand.refuse(self.given.lpn, self.given.mask, self.tag);
     }
 }

@@ -54,8 +54,9 @@ proptest! {
     fn own_to_own_is_the_same_bytes_plain_and_compressed(text in lines()) {
         let folder = Folder::new();
         folder.write("a.csv", &text);
-        folder.convert("a.csv", "b.csv.zst", OutFormat::Flashloom);
-        folder.convert("b.csv.zst", "c.csv.gz", OutFormat::Flashloom);
+        let written = if cfg!(feature = "zst") { "b.csv.zst" } else { "b.csv" };
+        folder.convert("a.csv", written, OutFormat::Flashloom);
+        folder.convert(written, "c.csv.gz", OutFormat::Flashloom);
         folder.convert("c.csv.gz", "d.csv", OutFormat::Flashloom);
         prop_assert_eq!(folder.read("d.csv"), text);
     }

@@ -15,7 +15,7 @@ fn combinations_with_a_log_block_mapping() {
             ("static_levelling_with_kast", "kast", "ftl.wear_levelling = \"static\""),
             // Blocks that fail.
             ("bad_blocks_leave_too_few_for_kast", "kast", "device.bad_blocks = \"40%\""),
-            ("program_failures_with_bast", "bast", "device.program_failures = 0.001"),
+            ("no_block_for_a_failed_one", "bast", "device.bad_blocks = \"4.7%\"\ndevice.program_failures = 0.001"),
             // Logical blocks that move without one FTL a chip, and without a buffer.
             ("round_robin_with_mcsplit", "mcsplit", "ftl.placement = \"round-robin\""),
             ("round_robin_without_buffer", "kast", "ftl.placement = \"round-robin\"\nbuffer.capacity = \"0B\""),

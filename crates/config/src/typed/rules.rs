@@ -1,6 +1,6 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::{BAD_BLOCKS, OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
+use flashloom_ftl::{BAD_BLOCKS, OF_BAD_BLOCKS, OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
 use flashloom_host::{BlockLayer, HostParams, Linux, Throttling};
 use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
@@ -173,12 +173,16 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     let is_asked = |key: &str| {
         // An allocation that needs a page-level mapping says so itself.
         let says_so = key == "ftl.allocation" && !config.policy(key).0.needs.is_empty();
-        let does_without = key == "device.bad_blocks" && config.mapping_offers(BAD_BLOCKS);
-        !says_so && !does_without && config.ftl.asks_of_page_mapping(key, config.settings.asks(key))
+        let replaces = OF_BAD_BLOCKS.contains(&key) && config.mapping_offers(BAD_BLOCKS);
+        !says_so && !replaces && config.ftl.asks_of_page_mapping(key, config.settings.asks(key))
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
-        let expected = format!("a page-level mapping: {}", offering(config, PAGE_MAPPING));
+        let page_level = offering(config, PAGE_MAPPING);
+        let expected = match OF_BAD_BLOCKS.contains(key) {
+            true => format!("another mapping: {page_level}, {}", offering(config, BAD_BLOCKS)),
+            false => format!("a page-level mapping: {page_level}"),
+        };
         // What a preset says cannot be left out.
         let of_preset = config.catalog().find(key).filter(|_| !config.settings.is_written(key));
         let default = of_preset.and_then(|id| toml_value(&id.param().default));

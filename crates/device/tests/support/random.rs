@@ -107,9 +107,17 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
     }
     let mut of_birth = prng.branch("bad at birth");
     if !setup.ftl.mapping.offers(PAGE_MAPPING) && of_birth.chance(0.3) {
-        setup.device.nand.bad_blocks = pick(&mut of_birth, &[0.05, 0.13]);
+        setup.device.nand.bad_blocks = pick(&mut of_birth, &[0.13, 0.25]);
+        setup.ftl.prng = of_birth.branch("failures");
+        let mut of_use = prng.branch("bad in use");
+        if of_use.chance(0.7) {
+            setup.device.nand.bad_blocks = pick(&mut of_use, &[0.0, 0.13]);
+            setup.device.nand.program_failures = pick(&mut of_use, &[0.0, 0.0003, 0.003, 0.03]);
+            setup.device.nand.erase_failures = pick(&mut of_use, &[0.0, 0.01, 0.2]);
+        }
         if setup.ftl.profile(&setup.device.space()).is_err() {
-            setup.device.nand.bad_blocks = 0.0;
+            let nand = &mut setup.device.nand;
+            (nand.bad_blocks, nand.program_failures, nand.erase_failures) = (0.0, 0.0, 0.0);
         }
     }
     setup.ftl.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);

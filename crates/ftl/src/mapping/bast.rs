@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Site;
 use super::log_block::{Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
+use crate::store::WornOut;
 use crate::{BAD_BLOCKS, PageWrite, Preemption};
 
 params! {
@@ -90,7 +91,7 @@ impl Scheme for Bast {
         Self::on(store)
     }
 
-    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         let (group, lbn) = (chip.group, chip.store.lbn(write.lpn));
         let own = chip
             .store
@@ -101,14 +102,14 @@ impl Scheme for Bast {
             Some(slot) if !chip.store.log_is_full(slot) => slot,
             _ => {
                 if let Some(full) = own {
-                    chip.merge(full, self.merge_of(chip.store, full));
+                    chip.merge(full, self.merge_of(chip.store, full))?;
                 }
-                chip.open_log_block(self, 0)
+                chip.open_log_block(self, 0)?
             }
         };
         self.clock += 1;
         self.logs[slot.at()] = Log { lbn, written: self.clock };
-        chip.append_to_log(slot, write);
+        chip.append_to_log(slot, write)
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {

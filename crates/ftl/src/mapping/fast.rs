@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::Site;
 use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
+use crate::store::WornOut;
 use crate::{BAD_BLOCKS, PageWrite};
 
 params! {
@@ -68,30 +69,34 @@ struct Logs {
 
 impl Fast {
     /// Merges the sequential log block, if there is one.
-    fn merge_sequential(&mut self, chip: &mut Chip) {
-        if let Some((slot, lbn)) = self.chips[chip.group as usize].sequential.take() {
-            chip.merge(slot, chip.store.sequential_merge(slot, lbn));
+    fn merge_sequential(&mut self, chip: &mut Chip) -> Result<(), WornOut> {
+        match self.chips[chip.group as usize].sequential.take() {
+            Some((slot, lbn)) => chip.merge(slot, chip.store.sequential_merge(slot, lbn)),
+            None => Ok(()),
         }
     }
 
     /// Opens a sequential log block. One is always free: random pages leave it.
-    fn write_sequential(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write_sequential(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         let lbn = chip.store.lbn(write.lpn);
         let slot = chip.take_log_block();
         self.chips[chip.group as usize].sequential = Some((slot, lbn));
-        chip.append_to_log(slot, write);
+        chip.append_to_log(slot, write)
     }
 
-    fn write_random(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write_random(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         let filling = self.chips[chip.group as usize].random.back().copied();
-        let slot = filling.filter(|&slot| !chip.store.log_is_full(slot)).unwrap_or_else(|| {
-            // One log block stays free for the sequential one while there is none.
-            let kept = u32::from(self.keeps_sequential && self.chips[chip.group as usize].sequential.is_none());
-            let slot = chip.open_log_block(self, kept);
-            self.chips[chip.group as usize].random.push_back(slot);
-            slot
-        });
-        chip.append_to_log(slot, write);
+        let slot = match filling.filter(|&slot| !chip.store.log_is_full(slot)) {
+            Some(slot) => slot,
+            None => {
+                // One log block stays free for the sequential one while there is none.
+                let kept = u32::from(self.keeps_sequential && self.chips[chip.group as usize].sequential.is_none());
+                let slot = chip.open_log_block(self, kept)?;
+                self.chips[chip.group as usize].random.push_back(slot);
+                slot
+            }
+        };
+        chip.append_to_log(slot, write)
     }
 }
 
@@ -115,7 +120,7 @@ impl Scheme for Fast {
         }
     }
 
-    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         let offset = chip.store.offset(write.lpn);
         let sequential = self.chips[chip.group as usize].sequential;
         let own = sequential.filter(|(_, lbn)| *lbn == chip.store.lbn(write.lpn));
@@ -123,17 +128,17 @@ impl Scheme for Fast {
         if next == Some(offset)
             && let Some((slot, _)) = own
         {
-            chip.append_to_log(slot, write);
+            chip.append_to_log(slot, write)
         } else if chip.must_wait() {
-            self.write_random(chip, write);
+            self.write_random(chip, write)
         } else if offset == 0 && self.keeps_sequential {
-            self.merge_sequential(chip);
-            self.write_sequential(chip, write);
+            self.merge_sequential(chip)?;
+            self.write_sequential(chip, write)
         } else {
             if own.is_some() {
-                self.merge_sequential(chip);
+                self.merge_sequential(chip)?;
             }
-            self.write_random(chip, write);
+            self.write_random(chip, write)
         }
     }
 

@@ -49,15 +49,12 @@ use flashloom_nand::{BlockId, DieId, Lbn, Lpn, Nand, OpId, Origin, PlaneId, Read
 use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal, ensure};
 use flashloom_units::{Statistic, Value, Violation, params};
 
-use super::log_block::{Costs, time_figures, times};
+use super::log_block::{Costs, LongestWait, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::store::good_blocks;
+use crate::store::{Replaced, WornOut, good_blocks};
 use crate::{ADDRESS_BYTES, BAD_BLOCKS, FtlReport, PageWrite, Space};
-use areas::{Areas, Shape};
-
-/// Free blocks of a chip before each page of the host: for a defusion, for the page, and for survivors.
-const KEPT_FREE: u32 = 3;
+use areas::{Areas, KEPT_FREE, Shape};
 
 params! {
     /// Parameters of Janus-FTL.
@@ -150,18 +147,22 @@ fn profile(params: JanusFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> 
         return Err(refusal.help("raise ftl.janus-ftl.map"));
     }
     let (has, good) = good_blocks(&site.space.nand);
-    let data = u64::from(shape.blocks.div_ceil(shape.chips));
-    // A collection begins with one free block less than are kept. Its survivors and the host have an open block each.
-    // The page area then has a block more than its valid pages fill.
-    let needs = data + u64::from(params.streams) + u64::from(KEPT_FREE - 1) + 2 + 1;
+    let data = shape.blocks.div_ceil(shape.chips);
+    let needs = u64::from(shape.needed() + u32::from(site.space.nand.can_fail()));
     if needs <= has {
         return Ok(Profile::default());
     }
+    let failing = if site.space.nand.can_fail() { ", and one takes the place of one that fails" } else { "" };
+    let others = if failing.is_empty() { "five" } else { "of six, five" };
     let key = "ftl.janus-ftl.streams";
     let found = format!("chips of {has} blocks{good}, with data for {data} and {} new homes (`{key}`)", params.streams);
-    let refusal = Refusal::new(found, format!("{needs} blocks at least: five are open, free or hold dead pages"));
-    let refusal = refusal.at(["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping", key]);
-    Err(refusal.help("raise device.over_provisioning or device.blocks, or lower ftl.janus-ftl.streams"))
+    let refusal =
+        Refusal::new(found, format!("{needs} blocks at least: {others} are open, free or hold dead pages{failing}"));
+    let device_keys =
+        ["device.bad_blocks", "device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+    let lower = if good.is_empty() { "" } else { ", or lower device.bad_blocks" };
+    let help = "raise device.over_provisioning or device.blocks, or lower ftl.janus-ftl.streams";
+    Err(refusal.at([&device_keys[..], &[key]].concat()).help(format!("{help}{lower}")))
 }
 
 /// What was done since the last reset.
@@ -173,13 +174,13 @@ struct Counts {
     switches: u64,
     collections: u64,
     filler_pages: u64,
-    longest_wait_ns: Ns,
+    longest: LongestWait,
     blocking_ns: Latency,
 }
 
 flashloom_units::state! {
     Counts {
-        value fusions, defusions, due_defusions, switches, collections, filler_pages, longest_wait_ns;
+        value fusions, defusions, due_defusions, switches, collections, filler_pages, longest;
         nested blocking_ns;
     }
 }
@@ -192,20 +193,22 @@ struct JanusFtl {
     urgency: Urgency,
     report: FtlReport,
     counts: Counts,
-    /// Time of the jobs that the page being written has caused.
+    /// Time of the jobs that the page being written has caused, and what failed blocks took.
     waited_ns: Ns,
+    failed: Replaced,
+    can_fail: bool,
 }
 
 flashloom_units::state! {
     JanusFtl {
         nested areas, report, counts;
-        fixed sequential_pages, costs, urgency, waited_ns;
+        fixed sequential_pages, costs, urgency, waited_ns, failed, can_fail;
     }
 }
 
 impl JanusFtl {
     fn new(params: JanusFtlParams, on: &Context<'_>) -> Result<Self, Refusal> {
-        let Context { space, ftl, .. } = *on;
+        let Context { space, ftl, nand } = *on;
         Ok(Self {
             areas: Areas::new(&params.shape(space), on),
             sequential_pages: params.sequential_pages,
@@ -214,6 +217,8 @@ impl JanusFtl {
             report: FtlReport::default(),
             counts: Counts::default(),
             waited_ns: 0,
+            failed: Replaced::default(),
+            can_fail: nand.can_fail(),
         })
     }
 
@@ -225,7 +230,9 @@ impl JanusFtl {
 
     /// The longest time that one page of the host can cause: by collections, defusions and an erase.
     fn wait_bound_ns(&self) -> Ns {
-        3 * self.blocking_bound_ns() + 2 * self.costs.of(self.areas.shape.pages, 0) + self.costs.of(0, 1)
+        let pages = self.areas.shape.pages;
+        let planned = 3 * self.blocking_bound_ns() + 2 * self.costs.of(pages, 0) + self.costs.of(0, 1);
+        self.counts.longest.bound_ns(planned, &self.costs, pages)
     }
 
     /// Pages of a call, from the first on, that follow each other in one logical block.
@@ -239,94 +246,119 @@ impl JanusFtl {
 
     /// Writes the first page of a call; `run` pages of it from that on follow each other.
     fn write_page(&mut self, nand: &mut Nand, write: &PageWrite, run: u32) {
+        let stored = self.report.host_page_writes;
+        let is_worn_out = self.areas.pool.is_worn_out() || self.store_page(nand, write, run).is_err();
+        if is_worn_out && self.report.host_page_writes == stored {
+            write.refuse(nand);
+        }
+    }
+
+    fn store_page(&mut self, nand: &mut Nand, write: &PageWrite, run: u32) -> Result<(), WornOut> {
         let (block, offset) = self.areas.shape.place_of(write.lpn);
-        self.waited_ns = 0;
-        self.make_room(nand, self.areas.shape.chip_of(block));
+        (self.waited_ns, self.failed) = (0, Replaced::default());
+        self.make_room(nand, self.areas.shape.chip_of(block))?;
         self.areas.touch(block);
-        let to = self.choose(nand, block, offset, run);
-        let old = (self.areas.pages.newest(write.lpn), OpId::DONE);
-        let page = self.areas.pool.write(nand, &mut self.report, write, old, to);
-        self.areas.bind(write.lpn, page);
+        let to = self.choose(nand, block, offset, run)?;
+        let (of, by) = ((&mut self.report, &self.areas.pages), (Origin::Merge, self.urgency));
+        let page = self.areas.pool.write(nand, of, write, OpId::DONE, to, by);
+        self.count_replaced();
+        self.areas.bind(write.lpn, page?);
         self.areas.close_full(block);
         if let Some(old) = self.areas.finish_stream(block) {
             self.counts.switches += 1;
             if old.is_some() {
                 self.job(nand, old, |ftl, nand| {
-                    ftl.erase(nand, old);
-                    (0, 1)
-                });
+                    ftl.erase(nand, old)?;
+                    Ok((0, 1))
+                })?;
             }
         }
-        let (waited, bound) = (self.waited_ns, self.wait_bound_ns());
-        assert!(waited <= bound, "a page of the host caused {waited} ns of work, not {bound} at most");
-        self.counts.longest_wait_ns = self.counts.longest_wait_ns.max(waited);
+        self.counts.longest.note(&self.costs, self.waited_ns, self.failed);
+        let (longest, bound) = (self.counts.longest.wait_ns, self.wait_bound_ns());
+        assert!(longest <= bound, "a page of the host caused {longest} ns of work, not {bound} at most");
+        Ok(())
     }
 
     /// The physical block for a page of the host.
-    fn choose(&mut self, nand: &mut Nand, block: Lbn, offset: u32, run: u32) -> BlockId {
+    fn choose(&mut self, nand: &mut Nand, block: Lbn, offset: u32, run: u32) -> Result<BlockId, WornOut> {
         let areas = &mut self.areas;
         if let Some(to) = areas.taking(block).filter(|&to| areas.pool.written(to) == offset) {
-            return to;
+            return Ok(to);
         }
         if areas.stream(block).is_some() {
-            self.fuse(nand, block);
+            self.fuse(nand, block)?;
         } else if offset == 0 && self.areas.is_new(block) {
-            return self.areas.open_home(block);
+            return Ok(self.areas.open_home(block));
         }
         if offset == 0 && run >= self.sequential_pages {
             if let Some(oldest) = self.areas.stream_too_many(block) {
-                self.fuse(nand, oldest);
+                self.fuse(nand, oldest)?;
             }
-            return self.areas.open_stream(block);
+            return Ok(self.areas.open_stream(block));
         }
         if !self.areas.is_paged(block) {
-            self.fuse(nand, block);
+            self.fuse(nand, block)?;
         }
-        self.areas.open_for_host(block)
+        Ok(self.areas.open_for_host(block))
     }
 
     /// Moves a logical block to the page area, with a new home that it may have. One of the page area keeps its table.
-    fn fuse(&mut self, nand: &mut Nand, block: Lbn) {
+    fn fuse(&mut self, nand: &mut Nand, block: Lbn) -> Result<(), WornOut> {
         if !self.areas.is_paged(block) {
             if let Some(oldest) = self.areas.table_to_free(block) {
-                self.defuse(nand, oldest);
+                self.defuse(nand, oldest)?;
             }
             self.counts.fusions += 1;
         }
         self.areas.fuse(block);
+        Ok(())
     }
 
     /// Sees to it that enough blocks of a chip are free for a page of the host, and that what has cost enough leaves
     /// the page area.
-    fn make_room(&mut self, nand: &mut Nand, chip: u32) {
-        self.free(nand, chip);
+    fn make_room(&mut self, nand: &mut Nand, chip: u32) -> Result<(), WornOut> {
+        self.free(nand, chip)?;
         if let Some(due) = self.areas.due(chip) {
             self.counts.due_defusions += 1;
-            self.defuse(nand, due);
-            self.free(nand, chip);
+            self.defuse(nand, due)?;
+            self.free(nand, chip)?;
         }
+        Ok(())
     }
 
-    fn free(&mut self, nand: &mut Nand, chip: u32) {
-        while self.areas.pool.free_in(PlaneId(chip)) < KEPT_FREE {
-            self.collect(nand, chip);
+    /// Blocks of a chip that are kept free for those that fail.
+    fn spares(&self, chip: u32) -> u32 {
+        if self.can_fail { self.areas.pool.usable_in(PlaneId(chip)).saturating_sub(self.areas.pool.needed) } else { 0 }
+    }
+
+    fn free(&mut self, nand: &mut Nand, chip: u32) -> Result<(), WornOut> {
+        while self.areas.pool.free_in(PlaneId(chip)) < KEPT_FREE + self.spares(chip) {
+            self.collect(nand, chip)?;
         }
+        Ok(())
     }
 
     /// Does a job that begins with this block and returns how many pages it has programmed and blocks erased; counts
     /// its time.
-    fn job(&mut self, nand: &mut Nand, block: BlockId, job: impl FnOnce(&mut Self, &mut Nand) -> (u32, u32)) {
-        self.areas.pool.begin_job(nand, Origin::Merge, block);
-        let (programs, erases) = job(self, nand);
-        self.areas.pool.end_job(nand, Origin::Merge, block);
+    fn job(
+        &mut self,
+        nand: &mut Nand,
+        block: BlockId,
+        job: impl FnOnce(&mut Self, &mut Nand) -> Result<(u32, u32), WornOut>,
+    ) -> Result<(), WornOut> {
+        let named = self.areas.pool.first_in_array(block);
+        nand.begin_job(Origin::Merge, named);
+        let (programs, erases) = job(self, nand)?;
+        nand.end_job(Origin::Merge, named);
         let (time, bound) = (self.costs.of(programs, erases), self.blocking_bound_ns());
         assert!(time <= bound, "a job took {time} ns, not {bound} at most");
         self.counts.blocking_ns.record(time);
         self.waited_ns += time;
+        Ok(())
     }
 
     /// Collects blocks of a chip's page area until one more is free.
-    fn collect(&mut self, nand: &mut Nand, chip: u32) {
+    fn collect(&mut self, nand: &mut Nand, chip: u32) -> Result<(), WornOut> {
         self.counts.collections += 1;
         let first = self.areas.victim(chip);
         self.job(nand, first, |ftl, nand| {
@@ -339,52 +371,66 @@ impl JanusFtl {
                         let (block, _) = ftl.areas.shape.place_of(lpn);
                         let (to, is_new) = ftl.areas.open_for_survivors(chip);
                         opened += u32::from(is_new);
-                        ftl.copy_or_fill(nand, lpn, to);
+                        ftl.copy_or_fill(nand, lpn, to)?;
                         ftl.areas.close_full(block);
                         ftl.areas.note_copy(block);
                         copies += 1;
                     }
                 }
-                ftl.erase(nand, victim);
+                ftl.erase(nand, victim)?;
                 erases += 1;
             }
-            (copies, erases)
-        });
+            Ok((copies, erases))
+        })
     }
 
     /// Gathers the pages of a logical block of the page area in a home.
-    fn defuse(&mut self, nand: &mut Nand, block: Lbn) {
+    fn defuse(&mut self, nand: &mut Nand, block: Lbn) -> Result<(), WornOut> {
         self.counts.defusions += 1;
         let end = self.areas.end(block);
-        let Some(home) = self.areas.begin_defusion(block, end) else { return };
+        let Some(home) = self.areas.begin_defusion(block, end) else { return Ok(()) };
         self.job(nand, home, |ftl, nand| {
             let from = ftl.areas.pool.written(home);
             for offset in from..end {
-                ftl.copy_or_fill(nand, ftl.areas.shape.lpn(block, offset), home);
+                ftl.copy_or_fill(nand, ftl.areas.shape.lpn(block, offset), home)?;
             }
-            (end.saturating_sub(from), 0)
-        });
+            Ok((end.saturating_sub(from), 0))
+        })
     }
 
     /// Copies a page to the next page of a block, or programs a filler if the page is not mapped.
-    fn copy_or_fill(&mut self, nand: &mut Nand, lpn: Lpn, to: BlockId) {
+    fn copy_or_fill(&mut self, nand: &mut Nand, lpn: Lpn, to: BlockId) -> Result<(), WornOut> {
         let from = self.areas.pages.newest(lpn);
         let page = self.areas.pool.append(nand, from, to, (Origin::Merge, self.urgency));
+        self.count_replaced();
+        let page = page?;
         self.report.page_copies += 1;
         if from.is_some() {
             self.areas.bind(lpn, page);
         } else {
             self.counts.filler_pages += 1;
         }
+        Ok(())
     }
 
-    fn erase(&mut self, nand: &mut Nand, block: BlockId) {
-        self.areas.erase(nand, block, self.urgency);
-        self.report.block_erases += 1;
+    fn erase(&mut self, nand: &mut Nand, block: BlockId) -> Result<(), WornOut> {
+        self.areas.erase(nand, &mut self.report, block, (Origin::Merge, self.urgency))
+    }
+
+    /// Counts the copies to blocks that have taken the place of failed ones.
+    fn count_replaced(&mut self) {
+        if let Some(replaced) = self.areas.pool.take_replaced() {
+            self.report.page_copies += u64::from(replaced.copies);
+            self.failed += replaced;
+        }
     }
 }
 
 impl MappingExtras for JanusFtl {
+    fn is_worn_out(&self) -> bool {
+        self.areas.pool.is_worn_out()
+    }
+
     fn trust_loaded(&mut self) {
         self.areas.pages.trust();
     }
@@ -414,14 +460,14 @@ impl Component for JanusFtl {
         let Counts { fusions, defusions, due_defusions, switches, collections, filler_pages, .. } = self.counts;
         let paged = self.areas.paged();
         let counts = [fusions, defusions, due_defusions, switches, collections, filler_pages, paged];
-        let bounds = [self.blocking_bound_ns(), self.counts.longest_wait_ns, self.wait_bound_ns()];
+        let bounds = [self.blocking_bound_ns(), self.counts.longest.wait_ns, self.wait_bound_ns()];
         counts.map(Figure::Count).into_iter().chain(time_figures(&self.counts.blocking_ns, bounds)).collect()
     }
 
     fn check(&self) -> Result<(), Violation> {
         let (longest, bound) = (self.counts.blocking_ns.max(), self.blocking_bound_ns());
         ensure!(longest <= bound, "janus-ftl: a collection took {longest} ns, not {bound} ns at most");
-        let (longest, bound) = (self.counts.longest_wait_ns, self.wait_bound_ns());
+        let (longest, bound) = (self.counts.longest.wait_ns, self.wait_bound_ns());
         ensure!(longest <= bound, "janus-ftl: a page of the host caused {longest} ns of work, not {bound} at most");
         self.areas.check()
     }
@@ -461,7 +507,7 @@ impl Mapping for JanusFtl {
         let Shape { blocks, chips, tables, streams, pages, .. } = self.areas.shape;
         let of_blocks = ADDRESS_BYTES * (u64::from(blocks) + u64::from(chips) * u64::from(streams));
         let of_tables = u64::from(chips) * u64::from(tables) * table_bytes(pages);
-        let retired = self.areas.pool.retired_in_array(false);
+        let retired = self.areas.pool.retired_in_array(self.can_fail);
         FtlReport { memory_bytes: Some(of_blocks + of_tables), retired, ..self.report.clone() }
     }
 

@@ -70,6 +70,7 @@ use super::log_block::{
     Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
 };
 use crate::capability::SINGLE_CHIP;
+use crate::store::WornOut;
 use crate::streams::STREAMS;
 use crate::{BAD_BLOCKS, PageWrite, Preemption};
 
@@ -266,15 +267,15 @@ impl Kast {
         random.map(|(slot, _)| slot).max_by_key(|&slot| (Self::free_pages(store, slot), std::cmp::Reverse(slot.0)))
     }
 
-    fn append(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) {
+    fn append(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) -> Result<(), WornOut> {
         self.logs[slot.at()].written = self.clocks[chip.group as usize];
-        chip.append_to_log(slot, write);
+        chip.append_to_log(slot, write)
     }
 
     /// Merges an SLB, which frees its slot.
-    fn merge_sequence(&mut self, chip: &mut Chip, slot: LogSlot, kind: MergeKind) {
+    fn merge_sequence(&mut self, chip: &mut Chip, slot: LogSlot, kind: MergeKind) -> Result<(), WornOut> {
         self.logs[slot.at()].sequential = Lbn::NONE;
-        chip.merge(slot, kind);
+        chip.merge(slot, kind)
     }
 
     fn has_many_free_pages(&self, store: &Store, slot: LogSlot) -> bool {
@@ -288,14 +289,14 @@ impl Kast {
     }
 
     /// Step 1 for a logical block that has an SLB. Returns false if the page has to be written elsewhere.
-    fn continue_sequence(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) -> bool {
+    fn continue_sequence(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) -> Result<bool, WornOut> {
         let (offset, written) = (chip.store.offset(write.lpn), chip.store.log_written(slot));
         let lbn = chip.store.lbn(write.lpn);
         let fills = offset == written || (offset > written && self.may_pad(chip, offset));
         if fills && offset - written <= self.params.small_gap {
-            chip.pad(slot, lbn, offset);
-            self.append(chip, slot, write);
-            return true;
+            chip.pad(slot, lbn, offset)?;
+            self.append(chip, slot, write)?;
+            return Ok(true);
         }
         let transforms = match self.params.large_gap {
             LargeGap::Merge => false,
@@ -304,20 +305,20 @@ impl Kast {
         };
         if (transforms || chip.must_wait()) && !chip.store.log_is_full(slot) {
             self.logs[slot.at()].sequential = Lbn::NONE;
-            self.append(chip, slot, write);
-            return true;
+            self.append(chip, slot, write)?;
+            return Ok(true);
         }
         if chip.must_wait() {
-            return false;
+            return Ok(false);
         }
         let kind = chip.store.sequential_merge(slot, lbn);
         if kind != MergeKind::Full && offset > written {
             self.logs[slot.at()].sequential = Lbn::NONE;
-            chip.partial_merge_with(slot, write);
-            return true;
+            chip.partial_merge_with(slot, write)?;
+            return Ok(true);
         }
-        self.merge_sequence(chip, slot, kind);
-        false
+        self.merge_sequence(chip, slot, kind)?;
+        Ok(false)
     }
 
     /// Whether a page may open an SLB.
@@ -329,46 +330,46 @@ impl Kast {
     /// Makes room for one more SLB; returns false if it cannot. At the limit it switches a complete SLB. If none is
     /// complete and the least recently written has been idle for `long_time`, that one becomes an RLB (with many free
     /// pages) or is merged.
-    fn admits_sequence(&mut self, chip: &mut Chip) -> bool {
+    fn admits_sequence(&mut self, chip: &mut Chip) -> Result<bool, WornOut> {
         let (limit, group) = (self.params.sequential_log_blocks as usize, chip.group);
         if limit == 0 || (chip.must_wait() && chip.store.log.free_slots(group) == 0) {
-            return false;
+            return Ok(false);
         }
         if self.sequences(chip.store, group).count() < limit {
-            return true;
+            return Ok(true);
         }
-        if self.switch_complete_sequence(chip) {
-            return true;
+        if self.switch_complete_sequence(chip)? {
+            return Ok(true);
         }
         let oldest = self.sequences(chip.store, group).min_by_key(|(slot, _)| self.logs[slot.at()].written);
         let (slot, lbn) = oldest.expect("the limit is above zero");
         if !self.waits_long(chip, slot) {
-            return false;
+            return Ok(false);
         }
         if self.has_many_free_pages(chip.store, slot) {
             self.logs[slot.at()].sequential = Lbn::NONE;
         } else if chip.must_wait() {
-            return false;
+            return Ok(false);
         } else {
-            self.merge_sequence(chip, slot, chip.store.sequential_merge(slot, lbn));
+            self.merge_sequence(chip, slot, chip.store.sequential_merge(slot, lbn))?;
         }
-        true
+        Ok(true)
     }
 
     /// Opens an SLB with the first page of a logical block.
-    fn begin_sequence(&mut self, chip: &mut Chip, write: &PageWrite) -> LogSlot {
-        let slot = chip.open_log_block(self, 0);
+    fn begin_sequence(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<LogSlot, WornOut> {
+        let slot = chip.open_log_block(self, 0)?;
         self.logs[slot.at()].sequential = chip.store.lbn(write.lpn);
-        self.append(chip, slot, write);
-        slot
+        self.append(chip, slot, write)?;
+        Ok(slot)
     }
 
     /// Figure 4: writes page 0 of a logical block that is associated with an RLB with free pages.
-    fn start_beside(&mut self, chip: &mut Chip, random: LogSlot, write: &PageWrite) {
-        if self.params.sequential_start == SequentialStart::Append || !self.admits_sequence(chip) {
+    fn start_beside(&mut self, chip: &mut Chip, random: LogSlot, write: &PageWrite) -> Result<(), WornOut> {
+        if self.params.sequential_start == SequentialStart::Append || !self.admits_sequence(chip)? {
             return self.append(chip, random, write);
         }
-        let slot = self.begin_sequence(chip, write);
+        let slot = self.begin_sequence(chip, write)?;
         if self.params.sequential_start == SequentialStart::Copy {
             let lbn = chip.store.lbn(write.lpn);
             let in_random = |&offset: &u32| chip.store.log_block_of(chip.store.lpn(lbn, offset)) == random;
@@ -376,23 +377,24 @@ impl Kast {
             if let Some(last) = last
                 && self.may_pad(chip, last + 1)
             {
-                chip.pad(slot, lbn, last + 1);
+                chip.pad(slot, lbn, last + 1)?;
             }
         }
+        Ok(())
     }
 
     /// Switches a complete SLB, at the cost of one erase. Returns false if there is none, or if another merge is under
     /// way.
-    fn switch_complete_sequence(&mut self, chip: &mut Chip) -> bool {
+    fn switch_complete_sequence(&mut self, chip: &mut Chip) -> Result<bool, WornOut> {
         let store = &*chip.store;
         let complete = |&(slot, lbn): &(LogSlot, Lbn)| {
             store.log_is_full(slot) && store.sequential_merge(slot, lbn) == MergeKind::Switch
         };
         let found = self.sequences(store, chip.group).find(complete).filter(|_| !chip.must_wait());
         if let Some((slot, _)) = found {
-            self.merge_sequence(chip, slot, MergeKind::Switch);
+            self.merge_sequence(chip, slot, MergeKind::Switch)?;
         }
-        found.is_some()
+        Ok(found.is_some())
     }
 
     /// Step 2: the log block that takes a page of another logical block, so that its associativity grows. An idle SLB
@@ -448,21 +450,21 @@ impl Kast {
 
     /// Writes a page that neither the SLB nor an RLB of its logical block takes: the rest of step 1, then steps 2 and
     /// 3.
-    fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         let begins = self.may_begin(chip, write);
-        if begins && !self.spares_victim(chip) && self.admits_sequence(chip) {
-            self.begin_sequence(chip, write);
+        if begins && !self.spares_victim(chip) && self.admits_sequence(chip)? {
+            self.begin_sequence(chip, write).map(|_| ())
         } else if chip.openable() <= self.reserved
             && let Some(slot) = self.least_associated(chip)
         {
-            self.append(chip, slot, write);
-        } else if begins && self.admits_sequence(chip) {
+            self.append(chip, slot, write)
+        } else if begins && self.admits_sequence(chip)? {
             // Step 2 found no log block, so one is merged after all.
-            self.begin_sequence(chip, write);
+            self.begin_sequence(chip, write).map(|_| ())
         } else {
-            let slot = chip.open_log_block(self, 0);
+            let slot = chip.open_log_block(self, 0)?;
             self.logs[slot.at()].sequential = Lbn::NONE;
-            self.append(chip, slot, write);
+            self.append(chip, slot, write)
         }
     }
 
@@ -559,14 +561,14 @@ impl Scheme for Kast {
         }
     }
 
-    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         self.clocks[chip.group as usize] += 1;
         let lbn = chip.store.lbn(write.lpn);
         let own = self.sequential_of(chip, lbn);
         if let Some(slot) = own
-            && self.continue_sequence(chip, slot, write)
+            && self.continue_sequence(chip, slot, write)?
         {
-            return;
+            return Ok(());
         }
         // Reached also if the SLB of its logical block did not take the page. No associativity grows here.
         if let Some(slot) = self.random_of(chip, lbn) {
@@ -578,9 +580,9 @@ impl Scheme for Kast {
         }
         // At most one merge a page: nothing is switched if the SLB of its own logical block was merged.
         if own.is_none() && chip.openable() <= self.left_free(chip, write) {
-            self.switch_complete_sequence(chip);
+            self.switch_complete_sequence(chip)?;
         }
-        self.write_elsewhere(chip, write);
+        self.write_elsewhere(chip, write)
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use super::Site;
 use super::log_block::{Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
+use crate::store::WornOut;
 use crate::{BAD_BLOCKS, PageWrite, Preemption};
 
 params! {
@@ -109,40 +110,43 @@ impl Last {
         &mut self.chips[chip.group as usize]
     }
 
-    fn write_sequential(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write_sequential(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         let (lbn, offset) = (chip.store.lbn(write.lpn), chip.store.offset(write.lpn));
         let own = self.logs(chip).streams.iter().position(|&(_, of)| of == lbn);
         let mut stream = own.and_then(|at| self.logs(chip).streams.remove(at));
         let ends = |slot| chip.store.log_written(slot) > offset || chip.store.log.associativity(slot) == 0;
         if let Some((slot, _)) = stream.filter(|&(slot, _)| ends(slot)) {
-            chip.merge(slot, chip.store.sequential_merge(slot, lbn));
+            chip.merge(slot, chip.store.sequential_merge(slot, lbn))?;
             stream = None;
         }
         if stream.is_none() && self.logs(chip).streams.len() == self.sequential {
             let (oldest, of) = self.logs(chip).streams.pop_front().expect("there is one at least");
-            chip.merge(oldest, chip.store.sequential_merge(oldest, of));
+            chip.merge(oldest, chip.store.sequential_merge(oldest, of))?;
         }
         // One is free: random pages leave it.
         let (slot, _) = stream.unwrap_or_else(|| (chip.take_log_block(), lbn));
         self.logs(chip).streams.push_back((slot, lbn));
-        chip.pad(slot, lbn, offset);
-        chip.append_to_log(slot, write);
+        chip.pad(slot, lbn, offset)?;
+        chip.append_to_log(slot, write)
     }
 
-    fn write_random(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write_random(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         let is_hot = self.is_hot(chip, write.lpn);
         let filling = self.logs(chip).filling(is_hot);
-        let slot = filling.filter(|&slot| !chip.store.log_is_full(slot)).unwrap_or_else(|| {
-            let kept = (self.sequential - self.logs(chip).streams.len()) as u32;
-            let slot = chip.open_log_block(self, kept);
-            self.logs(chip).random.push_back((slot, is_hot));
-            slot
-        });
+        let slot = match filling.filter(|&slot| !chip.store.log_is_full(slot)) {
+            Some(slot) => slot,
+            None => {
+                let kept = (self.sequential - self.logs(chip).streams.len()) as u32;
+                let slot = chip.open_log_block(self, kept)?;
+                self.logs(chip).random.push_back((slot, is_hot));
+                slot
+            }
+        };
         let at = self.page_of_log(chip.store, slot, chip.store.log_written(slot));
         let logs = self.logs(chip);
         logs.clock += 1;
         self.written[at] = self.chips[chip.group as usize].clock;
-        chip.append_to_log(slot, write);
+        chip.append_to_log(slot, write)
     }
 
     /// Whether the newest copy of a page is among the last pages written to the random log blocks.
@@ -214,11 +218,11 @@ impl Scheme for Last {
         }
     }
 
-    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         if chip.store.run >= self.threshold {
-            self.write_sequential(chip, write);
+            self.write_sequential(chip, write)
         } else {
-            self.write_random(chip, write);
+            self.write_random(chip, write)
         }
     }
 

@@ -18,6 +18,7 @@ use flashloom_units::{Capability, Kind, PolicySpec, Refusal, Value, Violation, p
 use super::Site;
 use super::bast::Bast;
 use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store};
+use crate::store::WornOut;
 use crate::{BAD_BLOCKS, PageWrite};
 
 params! {
@@ -77,8 +78,8 @@ impl Scheme for McSplit {
         Self { striped: Bast::on(store) }
     }
 
-    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
-        self.striped.write(chip, write);
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
+        self.striped.write(chip, write)
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {

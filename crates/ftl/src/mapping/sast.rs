@@ -22,6 +22,7 @@ use super::log_block::{
     Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
 };
 use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
+use crate::store::WornOut;
 use crate::{BAD_BLOCKS, PageWrite, Preemption};
 
 params! {
@@ -92,15 +93,15 @@ impl Sast {
     }
 
     /// Opens a log block for a set whose log blocks are all full.
-    fn open(&mut self, chip: &mut Chip, set: u32) -> LogSlot {
+    fn open(&mut self, chip: &mut Chip, set: u32) -> Result<LogSlot, WornOut> {
         if self.of_set(chip, set).count() >= self.set_log_blocks {
             let oldest = self.of_set(chip, set).min_by_key(|slot| self.logs[slot.at()].opened);
             let oldest = oldest.expect("the set has log blocks");
-            chip.merge(oldest, Self::merge_of(chip.store, oldest));
+            chip.merge(oldest, Self::merge_of(chip.store, oldest))?;
         }
-        let slot = chip.open_log_block(self, 0);
+        let slot = chip.open_log_block(self, 0)?;
         self.logs[slot.at()] = Log { set, opened: self.clock, written: self.clock };
-        slot
+        Ok(slot)
     }
 }
 
@@ -131,17 +132,17 @@ impl Scheme for Sast {
         }
     }
 
-    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut> {
         self.clock += 1;
         let set = self.set_of(chip.store.lbn(write.lpn));
         let open = self.of_set(chip, set).find(|&slot| !chip.store.log_is_full(slot));
-        let slot = open.unwrap_or_else(|| self.open(chip, set));
+        let slot = open.map_or_else(|| self.open(chip, set), Ok)?;
         for own in chip.store.log.in_use(chip.group) {
             if self.logs[own.at()].set == set {
                 self.logs[own.at()].written = self.clock;
             }
         }
-        chip.append_to_log(slot, write);
+        chip.append_to_log(slot, write)
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {

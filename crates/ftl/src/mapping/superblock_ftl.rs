@@ -52,13 +52,13 @@ use flashloom_nand::{BlockId, DieId, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Read
 use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, Policy, PolicySpec, Refusal, ensure};
 use flashloom_units::{Statistic, Unit, Value, Violation, params};
 
-use super::log_block::{Costs, merges, time_figures, times};
+use super::log_block::{Costs, LongestWait, merges, time_figures, times};
 use super::translation::MapReport;
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::store::good_blocks;
+use crate::store::{Replaced, WornOut, good_blocks};
 use crate::{ADDRESS_BYTES, BAD_BLOCKS, FtlReport, PageWrite, Space};
-use blocks::{AreaId, AreaShape, Areas};
+use blocks::{AreaId, AreaShape, Areas, COLLECTED_TO};
 use tables::{LEVELS, TableReport, Tables};
 
 params! {
@@ -135,27 +135,33 @@ pub(super) fn policy() -> Policy<dyn Mapping> {
 
 /// Refuses a drive whose chips have too few blocks for their superblocks, the U-blocks, and one to collect to.
 fn profile(params: SuperblockFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> {
-    let (geometry, shape) = (site.space.geometry(), params.shape(site.space));
+    let shape = params.shape(site.space);
     let (has, good) = good_blocks(&site.space.nand);
-    let data = u64::from(shape.areas.div_ceil(geometry.total_dies())) * u64::from(params.blocks);
-    let most = has.saturating_sub(data + 1);
+    let data = u64::from(shape.data_blocks());
+    let kept = u64::from(COLLECTED_TO + u32::from(site.space.nand.can_fail()));
+    let most = has.saturating_sub(data + kept);
     if u64::from(params.log_blocks) <= most {
         return Ok(Profile::default());
     }
     let (key, blocks) = ("ftl.superblock-ftl.log_blocks", params.blocks);
-    let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+    let failing = if site.space.nand.can_fail() { ", and one that fails another" } else { "" };
+    let device_keys =
+        ["device.bad_blocks", "device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+    let lower = if good.is_empty() { "" } else { ", or lower device.bad_blocks" };
     let found = format!(
         "{} U-blocks (`{key}`) on chips of {has} blocks{good}, of which superblocks of {blocks} take {data}",
         params.log_blocks
     );
     if most > 0 {
-        let refusal = Refusal::new(found, format!("at most {most}: a collection needs a block besides"));
+        let refusal = Refusal::new(found, format!("at most {most}: a collection needs a block besides{failing}"));
         let refusal = refusal.at([&[key], &device_keys[..]].concat());
-        return Err(refusal.help("lower the U-blocks, or raise device.over_provisioning"));
+        return Err(refusal.help(format!("lower the U-blocks, or raise device.over_provisioning{lower}")));
     }
-    let refusal = Refusal::new(found, format!("{} blocks at least: a U-block, and one to collect to", data + 2));
+    let refusal =
+        Refusal::new(found, format!("{} blocks at least: a U-block, and one to collect to{failing}", data + kept + 1));
     let refusal = refusal.at([&device_keys[..], &[key]].concat());
-    Err(refusal.help("raise device.over_provisioning or device.blocks, or lower ftl.superblock-ftl.blocks"))
+    let help = "raise device.over_provisioning or device.blocks, or lower ftl.superblock-ftl.blocks";
+    Err(refusal.help(format!("{help}{lower}")))
 }
 
 /// Collections since the last reset.
@@ -165,9 +171,10 @@ struct Collections {
     partial: u64,
     full: u64,
     blocking_ns: Latency,
+    longest: LongestWait,
 }
 
-flashloom_units::state! { Collections { value switch, partial, full; nested blocking_ns; } }
+flashloom_units::state! { Collections { value switch, partial, full, longest; nested blocking_ns; } }
 
 /// What a collection did.
 #[derive(Clone, Copy, Default)]
@@ -186,18 +193,22 @@ struct SuperblockFtl {
     urgency: Urgency,
     report: FtlReport,
     collections: Collections,
+    /// Time of the collection that the page being written has caused, and what failed blocks took.
+    waited_ns: Ns,
+    failed: Replaced,
+    can_fail: bool,
 }
 
 flashloom_units::state! {
     SuperblockFtl {
         nested areas, tables, report, collections;
-        fixed costs, most, urgency;
+        fixed costs, most, urgency, waited_ns, failed, can_fail;
     }
 }
 
 impl SuperblockFtl {
     fn new(params: SuperblockFtlParams, on: &Context<'_>) -> Result<Self, Refusal> {
-        let Context { space, ftl, .. } = *on;
+        let Context { space, ftl, nand } = *on;
         let shape = params.shape(space);
         let copies = (params.blocks + 1) * space.geometry().pages - 1;
         Ok(Self {
@@ -208,11 +219,19 @@ impl SuperblockFtl {
             urgency: ftl.params.preemption.urgency(),
             report: FtlReport::default(),
             collections: Collections::default(),
+            waited_ns: 0,
+            failed: Replaced::default(),
+            can_fail: nand.can_fail(),
         })
     }
 
     fn time(&self, work: Work) -> Ns {
         self.costs.of(work.copies, work.erases) + self.costs.of_spare_reads(work.spare_reads)
+    }
+
+    /// Upper bound of the time that a page of the host waits for: for the collection that it causes, and for no other.
+    fn wait_bound_ns(&self) -> Ns {
+        self.collections.longest.bound_ns(self.time(self.most), &self.costs, self.areas.blocks.pages())
     }
 
     /// Brings the page table of a page into memory; returns the read to wait for.
@@ -222,15 +241,36 @@ impl SuperblockFtl {
     }
 
     fn write_page(&mut self, nand: &mut Nand, write: &PageWrite) {
+        if self.areas.blocks.is_worn_out() || self.store_page(nand, write).is_err() {
+            write.refuse(nand);
+        }
+    }
+
+    fn store_page(&mut self, nand: &mut Nand, write: &PageWrite) -> Result<(), WornOut> {
+        (self.waited_ns, self.failed) = (0, Replaced::default());
         let area = self.areas.shape.area_of(write.lpn);
         let found = self.look_up(nand, write.lpn);
-        let open = self.areas.open_block(area).unwrap_or_else(|| {
-            self.make_room(nand, area);
-            self.areas.open_for_host(area)
-        });
-        let old = self.areas.pages.newest(write.lpn);
-        let page = self.areas.blocks.write(nand, &mut self.report, write, (old, found), open);
-        self.bind(write.lpn, page);
+        let open = match self.areas.open_block(area) {
+            Some(open) => open,
+            None => {
+                self.make_room(nand, area)?;
+                self.areas.open_for_host(area)
+            }
+        };
+        let (of, by) = ((&mut self.report, &self.areas.pages), (Origin::Merge, self.urgency));
+        let page = self.areas.blocks.write(nand, of, write, found, open, by);
+        self.count_replaced();
+        self.bind(write.lpn, page?);
+        self.collections.longest.note(&self.costs, self.waited_ns, self.failed);
+        Ok(())
+    }
+
+    /// Counts the copies to blocks that have taken the place of failed ones.
+    fn count_replaced(&mut self) {
+        if let Some(replaced) = self.areas.blocks.take_replaced() {
+            self.report.page_copies += u64::from(replaced.copies);
+            self.failed += replaced;
+        }
     }
 
     fn bind(&mut self, lpn: Lpn, page: Ppn) {
@@ -239,26 +279,34 @@ impl SuperblockFtl {
     }
 
     /// Sees to it that a superblock whose open block is full may open another.
-    fn make_room(&mut self, nand: &mut Nand, area: AreaId) {
+    fn make_room(&mut self, nand: &mut Nand, area: AreaId) -> Result<(), WornOut> {
         if self.areas.held(area) < self.areas.shape.blocks {
-            return;
+            return Ok(());
         }
         if let Some(dead) = self.areas.dead_block(area) {
             self.nand_job(nand, dead, |ftl, nand| {
-                ftl.erase(nand, area, dead);
-                Work { erases: 1, ..Work::default() }
-            });
+                ftl.erase(nand, area, dead)?;
+                Ok(Work { erases: 1, ..Work::default() })
+            })
         } else if !self.areas.may_open_update_block(area) {
             let from = if self.areas.can_give(area) { area } else { self.areas.least_utilised(area) };
-            self.collect(nand, from);
+            self.collect(nand, from)
+        } else {
+            Ok(())
         }
     }
 
     /// Does the work of a collection that begins with this block, and counts it.
-    fn nand_job(&mut self, nand: &mut Nand, block: BlockId, job: impl FnOnce(&mut Self, &mut Nand) -> Work) {
-        self.areas.blocks.begin_job(nand, Origin::Merge, block);
-        let work = job(self, nand);
-        self.areas.blocks.end_job(nand, Origin::Merge, block);
+    fn nand_job(
+        &mut self,
+        nand: &mut Nand,
+        block: BlockId,
+        job: impl FnOnce(&mut Self, &mut Nand) -> Result<Work, WornOut>,
+    ) -> Result<(), WornOut> {
+        let named = self.areas.blocks.first_in_array(block);
+        nand.begin_job(Origin::Merge, named);
+        let work = job(self, nand)?;
+        nand.end_job(Origin::Merge, named);
         let (time, bound) = (self.time(work), self.time(self.most));
         assert!(time <= bound, "a collection took {time} ns, not {bound} at most");
         let kind = match work {
@@ -268,10 +316,12 @@ impl SuperblockFtl {
         };
         *kind += 1;
         self.collections.blocking_ns.record(time);
+        self.waited_ns = time;
+        Ok(())
     }
 
     /// Collects a superblock until it has one block less.
-    fn collect(&mut self, nand: &mut Nand, area: AreaId) {
+    fn collect(&mut self, nand: &mut Nand, area: AreaId) -> Result<(), WornOut> {
         let first = self.areas.victim(area);
         self.nand_job(nand, first, |ftl, nand| {
             let (mut work, mut opened) = (Work::default(), 0);
@@ -284,37 +334,41 @@ impl SuperblockFtl {
                         let reads = ftl.tables.report.reads;
                         ftl.look_up(nand, lpn);
                         work.spare_reads += (ftl.tables.report.reads - reads) as u32;
-                        opened += u32::from(ftl.copy(nand, area, lpn));
+                        opened += u32::from(ftl.copy(nand, area, lpn)?);
                         work.copies += 1;
                     }
                 }
-                ftl.erase(nand, area, victim);
+                ftl.erase(nand, area, victim)?;
                 work.erases += 1;
             }
-            work
-        });
+            Ok(work)
+        })
     }
 
     /// Copies a page to the superblock's block for survivors. Returns whether one had to be opened.
-    fn copy(&mut self, nand: &mut Nand, area: AreaId, lpn: Lpn) -> bool {
+    fn copy(&mut self, nand: &mut Nand, area: AreaId, lpn: Lpn) -> Result<bool, WornOut> {
         let open = self.areas.survivors_block(area);
         let to = open.unwrap_or_else(|| self.areas.open_for_survivors(area));
         let from = self.areas.pages.newest(lpn);
         debug_assert!(from.is_some(), "a survivor is mapped");
         let page = self.areas.blocks.append(nand, from, to, (Origin::Merge, self.urgency));
+        self.count_replaced();
+        self.bind(lpn, page?);
         self.report.page_copies += 1;
-        self.bind(lpn, page);
-        open.is_none()
+        Ok(open.is_none())
     }
 
-    fn erase(&mut self, nand: &mut Nand, area: AreaId, block: BlockId) {
+    fn erase(&mut self, nand: &mut Nand, area: AreaId, block: BlockId) -> Result<(), WornOut> {
         self.tables.erased(&self.areas.blocks, area, block);
-        self.areas.erase(nand, area, block, self.urgency);
-        self.report.block_erases += 1;
+        self.areas.erase(nand, &mut self.report, (area, block), (Origin::Merge, self.urgency))
     }
 }
 
 impl MappingExtras for SuperblockFtl {
+    fn is_worn_out(&self) -> bool {
+        self.areas.blocks.is_worn_out()
+    }
+
     fn trust_loaded(&mut self) {
         self.areas.pages.trust();
     }
@@ -341,9 +395,9 @@ impl Component for SuperblockFtl {
     flashloom_units::stateful!();
 
     fn figures(&self) -> Vec<Figure> {
-        let (Collections { switch, partial, full, blocking_ns }, bound) = (&self.collections, self.time(self.most));
-        // A page of the host waits for the collection that it causes, and for no other.
-        let times = time_figures(blocking_ns, [bound, blocking_ns.max(), bound]);
+        let (Collections { switch, partial, full, blocking_ns, longest }, bound) =
+            (&self.collections, self.time(self.most));
+        let times = time_figures(blocking_ns, [bound, longest.wait_ns, self.wait_bound_ns()]);
         let TableReport { hits, misses, reads } = self.tables.report;
         let map = MapReport { hits, misses, reads, writes: 0 }.figures([]);
         [*switch, *partial, *full].map(Figure::Count).into_iter().chain(times).chain(map).collect()
@@ -352,6 +406,8 @@ impl Component for SuperblockFtl {
     fn check(&self) -> Result<(), Violation> {
         let (longest, bound) = (self.collections.blocking_ns.max(), self.time(self.most));
         ensure!(longest <= bound, "a collection took {longest} ns, not {bound} ns at most");
+        let (longest, bound) = (self.collections.longest.wait_ns, self.wait_bound_ns());
+        ensure!(longest <= bound, "a page of the host waited {longest} ns for a collection, not {bound} ns at most");
         self.areas.check()
     }
 }
@@ -389,7 +445,7 @@ impl Mapping for SuperblockFtl {
     fn report(&self) -> FtlReport {
         let of_blocks = ADDRESS_BYTES * u64::from(self.areas.blocks.total());
         let memory_bytes = Some(of_blocks + self.tables.memory_bytes());
-        FtlReport { memory_bytes, retired: self.areas.blocks.retired_in_array(false), ..self.report.clone() }
+        FtlReport { memory_bytes, retired: self.areas.blocks.retired_in_array(self.can_fail), ..self.report.clone() }
     }
 
     fn reset_report(&mut self) {

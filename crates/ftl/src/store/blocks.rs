@@ -1,7 +1,7 @@
 //! The blocks of every mapping: state, write pointer, valid pages and erase count of each, and the free ones.
 //!
 //! Planes and blocks are those of the mapping's numbering ([`superblocks`](super::superblocks)). A log-block mapping
-//! erases a block when it is done with it, so none of its blocks is ever closed, a victim, or bad.
+//! erases a block when it is done with it, so none of its blocks is ever closed, or a victim.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,6 +10,7 @@ use flashloom_nand::{BlockId, Geometry, Nand, NandParams, PlaneId, Ppn};
 use flashloom_units::{Violation, ensure, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
+use super::failures::{Replaced, WornOut};
 use super::superblocks::{self, Superblocks};
 use crate::allocation::stripe;
 use crate::{FtlParams, RetiredBlocks, WearLevelling};
@@ -44,25 +45,29 @@ pub(crate) struct Blocks {
     /// Their place in the array.
     pub(crate) superblocks: Superblocks,
     levelling: WearLevelling,
-    state: Vec<BlockState>,
+    pub(super) state: Vec<BlockState>,
     /// Pages programmed since the last erase: the next one is programmed at this index.
-    written: Vec<u32>,
+    pub(super) written: Vec<u32>,
     valid: Vec<u32>,
-    erases: Vec<u32>,
+    pub(super) erases: Vec<u32>,
     /// Free blocks of each plane as a heap: the next to open on top, by erase count or by time of release.
     free: Vec<BinaryHeap<Reverse<(u32, BlockId)>>>,
     freed: u32,
     total_free: u64,
     bad_in_plane: Vec<u32>,
     retired: RetiredBlocks,
+    /// Good blocks of each plane without which a mapping that replaces blocks cannot go on; 0 for others.
+    pub(crate) needed: u32,
+    pub(super) is_worn_out: bool,
+    pub(super) replaced: Replaced,
 }
 
 flashloom_units::state! {
     Blocks {
         array state, free;
-        nested written, valid, erases, bad_in_plane;
-        value freed, total_free, retired;
-        fixed geometry, superblocks, levelling;
+        nested written, valid, erases, bad_in_plane, superblocks;
+        value freed, total_free, retired, is_worn_out;
+        fixed geometry, levelling, needed, replaced;
     }
 }
 
@@ -93,6 +98,9 @@ impl Blocks {
             total_free: geometry.total_blocks() - factory,
             bad_in_plane,
             retired: RetiredBlocks { factory, ..RetiredBlocks::default() },
+            needed: 0,
+            is_worn_out: false,
+            replaced: Replaced::default(),
             superblocks,
         }
     }
@@ -169,9 +177,13 @@ impl Blocks {
         (can_fail || retired.factory > 0).then_some(retired)
     }
 
-    /// Whether a block is neither free nor bad.
-    pub(crate) fn is_in_use(&self, block: BlockId) -> bool {
-        !matches!(self.state(block), BlockState::Free | BlockState::Bad)
+    /// Whether the state of a block is one that it can have under a log-block mapping that uses it, or does not.
+    pub(crate) fn fits_use(&self, block: BlockId, is_used: bool) -> bool {
+        match self.state(block) {
+            BlockState::Open => is_used,
+            BlockState::Free | BlockState::Bad => !is_used,
+            BlockState::Closed | BlockState::Victim | BlockState::Cache => false,
+        }
     }
 
     /// Marks an open block as bad after a failed program; it takes no more pages.
@@ -180,7 +192,19 @@ impl Blocks {
         self.retire(block);
     }
 
-    /// Marks a victim as bad after a failed erase.
+    /// [`Self::program_failed`], unless the drive cannot go on without the block: then an error.
+    pub(super) fn retire_failed(&mut self, block: BlockId) -> Result<(), WornOut> {
+        self.program_failed(block);
+        self.check_life(block)
+    }
+
+    /// An error from the moment on in which the plane of a block has too few good ones.
+    pub(super) fn check_life(&mut self, block: BlockId) -> Result<(), WornOut> {
+        self.is_worn_out |= self.usable_in(self.plane_of(block)) < self.needed;
+        if self.is_worn_out { Err(WornOut) } else { Ok(()) }
+    }
+
+    /// Marks a block without valid pages as bad after a failed erase.
     pub(crate) fn erase_failed(&mut self, block: BlockId) {
         debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
         self.written[block.at()] = 0;
@@ -332,6 +356,7 @@ impl Blocks {
 
     /// Checks a loaded state: all tables agree about every block, and with the loaded array.
     pub(crate) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
+        self.superblocks.check_loaded(self.geometry.total_planes())?;
         let blocks = self.state.len();
         let mut is_listed = vec![false; blocks];
         for (plane, free) in (0..).map(PlaneId).zip(&self.free) {
@@ -364,6 +389,10 @@ impl Blocks {
                 self.total_free
             ));
         }
+        let mut planes = (0..self.geometry.total_planes()).map(PlaneId);
+        if planes.any(|plane| self.usable_in(plane) < self.needed) != self.is_worn_out {
+            return Err(violation!("blocks: worn out: {}, which their number denies", self.is_worn_out));
+        }
         if erases != u64::from(self.freed) || self.freed > u32::MAX / 2 {
             return Err(violation!("blocks: {erases} erases, but {} counted", self.freed));
         }
@@ -373,16 +402,16 @@ impl Blocks {
     /// Whether a block is bad in the array, too, or was programmed and erased there as often as it is counted here.
     fn is_as_in(&self, nand: &Nand, block: BlockId) -> bool {
         let is_bad = self.superblocks.is_bad(nand, block);
-        let (state, written) = (self.state(block), self.written(block));
+        let (state, written, programmed) =
+            (self.state(block), self.written(block), self.superblocks.programmed(nand, block));
         let is_written = match state {
-            BlockState::Bad => return is_bad && written == self.superblocks.programmed(nand, block),
+            BlockState::Bad => return is_bad && programmed == Some(written),
             BlockState::Free => written == 0,
             BlockState::Closed => written == self.pages(),
             BlockState::Open | BlockState::Victim | BlockState::Cache => true,
         };
-        let erases = nand.erase_counts()[self.superblocks.first(block).at()];
-        let in_array = (self.superblocks.written(nand, block), erases);
-        !is_bad && is_written && in_array == (Some(written), self.erases[block.at()])
+        let in_array = (programmed, self.superblocks.erases(nand, block));
+        !is_bad && is_written && in_array == (Some(written), Some(self.erases[block.at()]))
     }
 
     /// Number of blocks of the drive in a state.

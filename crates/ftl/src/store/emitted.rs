@@ -1,8 +1,10 @@
 //! What is done with blocks in the array: programs, copies, fillers and erases.
 
-use flashloom_nand::{BlockId, Data, DieId, Nand, OpId, Origin, PageCopy, PlaneId, Ppn, Program, Status, Urgency};
+use flashloom_nand::{
+    BlockId, Data, DieId, Nand, OpId, Origin, PageCopy, PlaneId, Ppn, Program, Read, Status, Urgency,
+};
 
-use super::Blocks;
+use super::{Blocks, Pages, WornOut};
 use crate::{FtlReport, PageWrite};
 
 impl Blocks {
@@ -58,52 +60,101 @@ impl Blocks {
     }
 
     /// Programs a page of the host to the next page of a block, not before `found` has ended, which finds its old copy.
-    /// Returns the page programmed.
+    /// If the host wrote only part of the page, the rest is read from that copy first. Should the block fail, another
+    /// takes its place. Returns the page programmed.
+    ///
+    /// # Errors
+    /// The drive is worn out, and the page not stored.
     #[inline]
     pub(crate) fn write(
         &mut self,
         nand: &mut Nand,
-        report: &mut FtlReport,
+        (report, pages): (&mut FtlReport, &Pages),
         write: &PageWrite,
-        (old, found): (Ppn, OpId),
+        found: OpId,
         to: BlockId,
-    ) -> Ppn {
-        let beneath = old.is_some().then(|| self.in_array(old));
-        let index = self.take(to, 1);
-        let place = self.superblocks.page(to, index);
-        report.read_modify_writes += u64::from(write.program_after(nand, place, beneath, found));
-        report.host_page_writes += 1;
-        self.page(to, index)
-    }
-
-    /// Copies a page to the next page of a block, or programs a filler if there is none to copy. Returns the page
-    /// programmed.
-    #[inline]
-    pub(crate) fn append(&mut self, nand: &mut Nand, from: Ppn, to: BlockId, by: (Origin, Urgency)) -> Ppn {
-        let index = self.take(to, 1);
-        if from.is_some() {
-            self.relocate(nand, from, (to, index), by, None);
-        } else {
-            let filler = Program::new(to, index, Data::Filler, by.0);
-            self.program(nand, Program { urgency: by.1, ..filler });
+        by: (Origin, Urgency),
+    ) -> Result<Ppn, WornOut> {
+        let beneath = nand.geometry().full_mask() & !write.mask();
+        let (mut base, mut after) = (Ppn::NONE, found);
+        if beneath != 0 {
+            base = self.in_array(pages.newest(write.lpn));
         }
-        self.page(to, index)
+        if base.is_some() {
+            after = nand.read(Read { after, ..Read::new(base, beneath, Origin::Host) });
+            report.read_modify_writes += 1;
+        }
+        let index = self.take(to, 1);
+        let data = Data::Host { page: write.given(), base };
+        let program = Program { after, tag: write.tag, ..Program::new(to, index, data, Origin::Host) };
+        let page = match self.program(nand, program) {
+            Status::Passed => self.page(to, index),
+            Status::Failed(after) => self.program_again(nand, Program { after, ..program }, by)?,
+        };
+        report.host_page_writes += 1;
+        Ok(page)
     }
 
-    /// Notes that a job on a block begins.
-    pub(crate) fn begin_job(&self, nand: &mut Nand, origin: Origin, block: BlockId) {
-        nand.begin_job(origin, self.superblocks.first(block));
+    /// Copies a page to the next page of a block, or programs a filler if there is none to copy. Should the block fail,
+    /// another takes its place. Returns the page programmed.
+    ///
+    /// # Errors
+    /// The drive is worn out, and nothing is copied.
+    #[inline]
+    pub(crate) fn append(
+        &mut self,
+        nand: &mut Nand,
+        from: Ppn,
+        to: BlockId,
+        by: (Origin, Urgency),
+    ) -> Result<Ppn, WornOut> {
+        let (index, from) = (self.take(to, 1), self.in_array(from));
+        let status = match from.is_some() {
+            true => self.copy_in(nand, from, (to, index), by, None),
+            false => self.program(nand, Program { urgency: by.1, ..Program::new(to, index, Data::Filler, by.0) }),
+        };
+        match status {
+            Status::Passed => Ok(self.page(to, index)),
+            Status::Failed(after) => self.append_again(nand, from, to, by, after),
+        }
     }
 
-    /// Notes that the job on a block has ended.
-    pub(crate) fn end_job(&self, nand: &mut Nand, origin: Origin, block: BlockId) {
-        nand.end_job(origin, self.superblocks.first(block));
+    #[cold]
+    fn append_again(
+        &mut self,
+        nand: &mut Nand,
+        from: Ppn,
+        to: BlockId,
+        by: (Origin, Urgency),
+        after: OpId,
+    ) -> Result<Ppn, WornOut> {
+        let data = if from.is_some() { Data::Copy(from) } else { Data::Filler };
+        let program = Program { urgency: by.1, after, ..Program::new(to, 0, data, by.0) };
+        self.program_again(nand, program, by)
     }
 
-    /// Erases a block, which must have no valid pages, and frees it.
-    pub(crate) fn reclaim(&mut self, nand: &mut Nand, block: BlockId, by: (Origin, Urgency)) {
-        self.erase(nand, block, by);
-        self.release(block);
+    /// Programs a page whose program has failed, once that is known, to the block that takes the place of the failed
+    /// one.
+    #[cold]
+    fn program_again(&mut self, nand: &mut Nand, mut program: Program, by: (Origin, Urgency)) -> Result<Ppn, WornOut> {
+        loop {
+            self.replace(nand, program.block, by)?;
+            program.page = self.take(program.block, 1);
+            match self.program(nand, program) {
+                Status::Passed => return Ok(self.page(program.block, program.page)),
+                Status::Failed(operation) => program.after = operation,
+            }
+        }
+    }
+
+    /// Whether the array has a block.
+    pub(crate) fn is_of_array(&self, block: BlockId) -> bool {
+        self.superblocks.has(block)
+    }
+
+    /// The first block of the array of a block; jobs on it have its name in events.
+    pub(crate) fn first_in_array(&self, block: BlockId) -> BlockId {
+        self.superblocks.first(block)
     }
 
     /// Erases a block, which must have no valid pages; returns the number of erases that failed.

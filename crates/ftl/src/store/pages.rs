@@ -143,6 +143,17 @@ impl Pages {
         self.map[lpn.at()]
     }
 
+    /// The pages that hold consecutive logical pages, as far as there are such pages.
+    pub(crate) fn newest_from(&self, first: Lpn, pages: u32) -> &[Ppn] {
+        &self.map[first.at()..self.map.len().min(first.at() + pages as usize)]
+    }
+
+    /// The number of mapped pages in each group of `pages` consecutive logical pages.
+    pub(crate) fn mapped_of_each(&self, pages: u32) -> Vec<u32> {
+        let mapped = |pages: &[Ppn]| pages.iter().filter(|page| page.is_some()).count() as u32;
+        self.map.chunks(pages as usize).map(mapped).collect()
+    }
+
     /// The logical page that is valid in a page, or `NONE`.
     pub(crate) fn owner(&self, page: Ppn) -> Lpn {
         if self.valid.contains(page) { self.reverse[page.at()] } else { Lpn::NONE }
@@ -161,18 +172,19 @@ impl Pages {
         prefetch(&self.map, lpn.at());
     }
 
-    /// Maps a logical page to a page just programmed. Returns the block whose page dies with it, if there is one, and
-    /// the valid pages that this has left.
+    /// Maps a logical page to a page just programmed in a block. Returns the block whose page dies with it, if there is
+    /// one, and the valid pages that this has left.
     #[inline(always)] // Once for every page that is written.
-    pub(crate) fn bind(&mut self, lpn: Lpn, page: Ppn, blocks: &mut Blocks) -> Option<(BlockId, u32)> {
+    pub(crate) fn bind(&mut self, lpn: Lpn, to: (BlockId, Ppn), blocks: &mut Blocks) -> Option<(BlockId, u32)> {
         let old = self.newest(lpn);
         let died = if old.is_some() {
-            Some(self.invalidate(old, blocks))
+            let block = blocks.block_of(old);
+            Some((block, self.invalidate((block, old), blocks)))
         } else {
             self.mapped += 1;
             None
         };
-        self.point(lpn, page, blocks);
+        self.point(lpn, to, blocks);
         died
     }
 
@@ -183,14 +195,14 @@ impl Pages {
         old.is_some().then(|| {
             self.set(lpn, Ppn::NONE);
             self.mapped -= 1;
-            self.invalidate(old, blocks)
+            let block = blocks.block_of(old);
+            (block, self.invalidate((block, old), blocks))
         })
     }
 
-    /// Points a logical page to a page just programmed; the page that held it is invalid already.
+    /// Points a logical page to a page just programmed in a block; the page that held it is invalid already.
     #[inline(always)] // Once for every page that is written.
-    pub(crate) fn point(&mut self, lpn: Lpn, page: Ppn, blocks: &mut Blocks) {
-        let block = blocks.block_of(page);
+    pub(crate) fn point(&mut self, lpn: Lpn, (block, page): (BlockId, Ppn), blocks: &mut Blocks) {
         self.set(lpn, page);
         prefetch(&self.reverse, page.at() + REVERSE_AHEAD);
         self.reverse[page.at()] = lpn;
@@ -198,12 +210,11 @@ impl Pages {
         blocks.gained(block);
     }
 
-    /// Marks a page as invalid; returns its block, and the valid pages that this has left.
+    /// Marks a page of a block as invalid; returns the valid pages that this has left there.
     #[inline]
-    pub(crate) fn invalidate(&mut self, page: Ppn, blocks: &mut Blocks) -> (BlockId, u32) {
-        let block = blocks.block_of(page);
+    pub(crate) fn invalidate(&mut self, (block, page): (BlockId, Ppn), blocks: &mut Blocks) -> u32 {
         self.valid.remove(blocks.plane_of(block), page);
-        (block, blocks.lost(block))
+        blocks.lost(block)
     }
 
     /// Whether every entry is checked, not only those that were written.
@@ -317,7 +328,7 @@ impl Pages {
     /// are programmed.
     pub(crate) fn check_loaded(&self, blocks: &Blocks) -> Result<(), Violation> {
         let (mapped, valid) = (self.check_entries(0..self.map.len())?, self.valid.total());
-        ensure!(valid == mapped, "page map: {valid} pages are valid, but {mapped} mapped");
+        ensure!((mapped, mapped) == (valid, self.mapped), "page map: {valid} pages are valid, but {mapped} mapped");
         let is_erased =
             |&&ppn: &&Ppn| ppn.is_some() && blocks.geometry.page_in_block(ppn) >= blocks.written(blocks.block_of(ppn));
         if let Some(ppn) = self.map.iter().find(is_erased) {
@@ -326,8 +337,18 @@ impl Pages {
         self.check_counts(blocks)
     }
 
+    /// Runs [`Self::check`]. Checks also that each block counts its valid pages, and that as many pages are mapped as
+    /// are valid.
+    pub(crate) fn check_with(&self, blocks: &Blocks) -> Result<(), Violation> {
+        self.check()?;
+        self.check_counts(blocks)?;
+        let valid = blocks.total_valid();
+        ensure!(valid == self.mapped, "page map: {valid} valid pages, but {} mapped ones", self.mapped);
+        Ok(())
+    }
+
     /// Checks that blocks and planes count their valid pages.
-    pub(crate) fn check_counts(&self, blocks: &Blocks) -> Result<(), Violation> {
+    fn check_counts(&self, blocks: &Blocks) -> Result<(), Violation> {
         let geometry = &blocks.geometry;
         for plane in (0..geometry.total_planes()).map(PlaneId) {
             let first = geometry.first_block(plane).0;
@@ -444,7 +465,8 @@ mod tests {
         pages.fill(Lpn(0), 3 * CHUNK as u32 + 7, &mut [(Ppn(0), 1)]);
         pages.keep_for_rollback();
         let (state, rest) = (save_with(|to| pages.save(to)).unwrap(), save_for_rollback(|to| pages.save(to)).unwrap());
-        assert!(rest.len() < state.len() - 4 * pages.map.len(), "neither map nor inverse");
+        let both = 4 * (pages.map.len() + pages.reverse.len());
+        assert!(rest.len() <= state.len() - both, "neither map nor inverse");
         let map = |pages: &Pages| (pages.map.clone(), pages.reverse.clone(), pages.check());
         let before = map(&pages);
         let last = 3 * CHUNK as u32;

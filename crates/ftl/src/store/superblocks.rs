@@ -26,10 +26,10 @@
 //! A store may also be over a region of the array, blocks of every plane in a cell mode of their own: its numbers then
 //! begin at zero with the region's first block, and a block has as many pages as the mode gives it.
 //!
-//! O(1) per page. Memory: four bytes per block, none for single blocks of a whole array.
+//! O(1) per page. Memory: four bytes per block, none where superblocks are the array's blocks.
 
 use flashloom_nand::{BlockId, DieId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Region, Shape, Status, Urgency};
-use flashloom_units::Divisor;
+use flashloom_units::{Divisor, Violation, ensure};
 
 use crate::Superblock;
 
@@ -69,8 +69,12 @@ pub(crate) struct Superblocks {
     members: Vec<BlockId>,
 }
 
-// Fixed: the members follow from the factory bad blocks, which follow from the seed.
-flashloom_units::state! { Superblocks { fixed array, width, unit_pages, by_width, by_pages, members; } }
+flashloom_units::state! {
+    Superblocks {
+        ids members [array.total_blocks()];
+        fixed array, width, unit_pages, by_width, by_pages;
+    }
+}
 
 impl Superblocks {
     /// The most planes that a die can have.
@@ -116,6 +120,37 @@ impl Superblocks {
         }
         let (by_width, by_pages) = (Divisor::new(width), Divisor::new(pages));
         Self { array: *nand.geometry(), width, unit_pages, by_width, by_pages, members }
+    }
+
+    /// Whether the array has a block.
+    pub(super) fn has(&self, block: BlockId) -> bool {
+        u64::from(block.0) < self.array.total_blocks()
+    }
+
+    /// Exchanges the blocks of two superblocks.
+    pub(super) fn swap(&mut self, one: BlockId, other: BlockId) {
+        let width = self.width as usize;
+        let first = |superblock: BlockId| superblock.at() * width;
+        (0..width).for_each(|member| self.members.swap(first(one) + member, first(other) + member));
+    }
+
+    /// Checks loaded superblocks: each block of the array is in one of them at most, and the blocks that their pages
+    /// are dealt to in turn are of one die each.
+    pub(super) fn check_loaded(&self, planes: u32) -> Result<(), Violation> {
+        let mut is_member = vec![false; self.array.total_blocks() as usize];
+        let of_plane = self.members.len().div_ceil(planes as usize).max(1);
+        for superblocks in self.members.chunks(of_plane) {
+            for (block, first) in superblocks.iter().zip(superblocks.iter().cycle().take(self.width as usize).cycle()) {
+                let is_new = block.is_some() && !std::mem::replace(&mut is_member[block.at()], true);
+                let is_there = is_new && first.is_some() && self.die_of(*block) == self.die_of(*first);
+                ensure!(
+                    is_there,
+                    "superblocks: block {} is in two of them, or on another die than the others of its place",
+                    block.0
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Blocks of a superblock.
@@ -226,23 +261,21 @@ impl Superblocks {
         of_dies.map(erase).sum()
     }
 
-    /// Number of pages or units of a superblock that are programmed, in whatever order.
-    pub(crate) fn programmed(&self, nand: &Nand, superblock: BlockId) -> u32 {
-        self.of(&superblock).iter().map(|&block| nand.written(block)).sum::<u32>() / self.unit_pages
-    }
-
     /// Number of pages or units of a superblock that are programmed; `None` if its blocks were not programmed in turn,
-    /// or not erased together, or if a unit is not whole.
-    pub(crate) fn written(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
+    /// or if a unit is not whole.
+    pub(crate) fn programmed(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
         let members = self.of(&superblock);
-        let erases = nand.erase_counts()[members[0].at()];
         let written: u32 = members.iter().map(|&block| nand.written(block)).sum();
         let of_member = |member: u32| self.by_width.quotient(written + self.width - 1 - member);
-        let in_step = (0..).zip(members).all(|(member, &block)| {
-            nand.written(block) == of_member(member) && nand.erase_counts()[block.at()] == erases
-        });
-        let is_whole = written.is_multiple_of(self.unit_pages);
-        (in_step && is_whole).then_some(written / self.unit_pages)
+        let in_step = (0..).zip(members).all(|(member, &block)| nand.written(block) == of_member(member));
+        (in_step && written.is_multiple_of(self.unit_pages)).then_some(written / self.unit_pages)
+    }
+
+    /// Erases of a superblock; `None` if its blocks were not erased together.
+    pub(crate) fn erases(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
+        let members = self.of(&superblock);
+        let erases = nand.erase_counts()[members[0].at()];
+        members.iter().all(|block| nand.erase_counts()[block.at()] == erases).then_some(erases)
     }
 
     /// The blocks of a superblock.
@@ -327,10 +360,26 @@ mod tests {
                         next[block.at()] += 1;
                         channels.push(array.channel_of(array.die_of(array.plane_of(block))));
                     }
-                    assert!(channels.windows(2).all(|pair| width % 2 == 1 || pair[0] != pair[1]), "{channels:?}");
+                    let in_turn = |pair: &[u32]| width % 2 == 1 || pair[1] == (pair[0] + 1) % 2;
+                    assert!(channels.windows(2).all(in_turn), "{channels:?}");
                 }
             }
             assert!(next.iter().all(|&pages| pages == array.pages));
+        }
+    }
+
+    #[test]
+    fn bad_blocks_of_a_group_meet_in_its_last_superblocks() {
+        let nand = nand(2, 0.2);
+        for width in [1, 2, 4] {
+            let blocks = Blocks::of_groups(&nand, &FtlParams::defaults(), width);
+            // Each of the four dies has two planes of ten blocks, two of which are bad.
+            for group in 0..4 / width {
+                let bad = (group * 20..group * 20 + 20).filter(|&id| blocks.superblocks.is_bad(&nand, BlockId(id)));
+                assert_eq!(bad.collect::<Vec<_>>(), (group * 20 + 16..group * 20 + 20).collect::<Vec<_>>());
+                assert_eq!(blocks.usable_in(PlaneId(group)), 16);
+            }
+            assert_eq!(blocks.retired_in_array(false).map(|retired| retired.factory), Some(16));
         }
     }
 

@@ -56,8 +56,13 @@ mod frames {
         /// Begins the next frame that holds data. Returns false at the end of the source.
         fn next(&mut self) -> io::Result<bool> {
             while !self.source.fill_buf()?.is_empty() {
-                let magic = self.take(4)?;
-                if magic[0] >> 4 == 5 && magic[1..] == SKIPPED {
+                let mut magic = Vec::with_capacity(FRAME.len());
+                self.source.by_ref().take(FRAME.len() as u64).read_to_end(&mut magic)?;
+                if FRAME.starts_with(&magic) && magic.len() < FRAME.len() {
+                    return Err(cut_off());
+                }
+                let is_skipped = magic.len() == FRAME.len() && magic[0] >> 4 == 5 && magic[1..] == SKIPPED;
+                if is_skipped {
                     let length = number(&self.take(4)?);
                     if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {
                         return Err(cut_off());
@@ -65,7 +70,10 @@ mod frames {
                     continue;
                 }
                 if magic != FRAME {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "what follows its end is not compressed"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "what follows its frames is not compressed",
+                    ));
                 }
                 let header = self.header(magic)?;
                 self.decoder = FrameDecoder::new();
@@ -143,6 +151,9 @@ mod frames {
 
     /// What the decoder says is of its own making.
     fn damaged(error: &FrameDecoderError) -> io::Error {
+        if matches!(error, FrameDecoderError::DictNotProvided { .. }) {
+            return io::Error::new(io::ErrorKind::Unsupported, "it was compressed with a dictionary, which it lacks");
+        }
         let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
         let is_cut = causes.filter_map(|error| error.downcast_ref::<io::Error>()).any(|error| error.kind() == CUT_OFF);
         if is_cut { cut_off() } else { io::Error::new(io::ErrorKind::InvalidData, "its compressed content is damaged") }
@@ -198,7 +209,10 @@ mod frames {
             assert!(read(b"no zstd").is_err());
             let said = |bytes: &[u8]| read(bytes).expect_err("it is no whole file").to_string();
             assert_eq!(said(&whole[..whole.len() / 2]), "it is cut off");
-            assert_eq!(said(&[&whole[..], b"and more"].concat()), "what follows its end is not compressed");
+            for more in [&b"and more"[..], b"\n"] {
+                assert_eq!(said(&[&whole[..], more].concat()), "what follows its frames is not compressed");
+            }
+            assert_eq!(said(&[&whole[..], &whole[..3]].concat()), "it is cut off");
             assert!(read(&[0x50, 0x2a, 0x4d, 0x18, 9, 0, 0, 0, 1]).is_err(), "a frame to be skipped is cut off");
         }
 

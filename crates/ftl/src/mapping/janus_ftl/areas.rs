@@ -7,9 +7,12 @@
 use flashloom_nand::{BlockId, Lbn, Lpn, Nand, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::{Lists, Violation, ensure, violation};
 
-use crate::Space;
 use crate::mapping::Context;
-use crate::store::{Blocks, Pages};
+use crate::store::{Blocks, Pages, WornOut};
+use crate::{FtlReport, Space};
+
+/// Free blocks of a chip before each page of the host: for a defusion, for the page, and for survivors.
+pub(super) const KEPT_FREE: u32 = 3;
 
 /// How many logical blocks there are, and their division among chips.
 #[derive(Clone, Copy)]
@@ -33,6 +36,13 @@ impl Shape {
         let blocks = space.logical_pages.div_ceil(u64::from(pages)) as u32;
         let tables = tables.min(u64::from(blocks.div_ceil(chips))) as u32;
         Self { blocks, chips, pages, tables, streams, patience }
+    }
+
+    /// Blocks that each chip needs: those of its data and streams, and others that are free, open or hold dead pages.
+    /// A collection begins with one free block less than are kept. Its survivors and the host have an open block each.
+    /// The page area then has a block more than its valid pages fill.
+    pub(super) fn needed(&self) -> u32 {
+        self.blocks.div_ceil(self.chips) + self.streams + (KEPT_FREE - 1) + 2 + 1
     }
 
     pub(super) fn block_of(&self, lpn: Lpn) -> Lbn {
@@ -106,7 +116,8 @@ flashloom_units::state! {
 impl Areas {
     pub(super) fn new(shape: &Shape, on: &Context<'_>) -> Self {
         let Context { space, ftl, nand } = *on;
-        let pool = Blocks::of_groups(nand, &ftl.params, 1);
+        let mut pool = Blocks::of_groups(nand, &ftl.params, 1);
+        pool.needed = shape.needed();
         let (blocks, chips) = (shape.blocks as usize, shape.chips as usize);
         Self {
             shape: *shape,
@@ -133,7 +144,8 @@ impl Areas {
 
     /// Maps a page to a copy that was just programmed.
     pub(super) fn bind(&mut self, lpn: Lpn, page: Ppn) {
-        let old = self.pages.bind(lpn, page, &mut self.pool);
+        let to = (self.pool.block_of(page), page);
+        let old = self.pages.bind(lpn, to, &mut self.pool);
         self.valid[self.shape.block_of(lpn).at()] += u32::from(old.is_none());
         self.relist(old);
     }
@@ -338,8 +350,7 @@ impl Areas {
 
     /// One past the offset of the last valid page of a logical block.
     pub(super) fn end(&self, block: Lbn) -> u32 {
-        let (map, first) = (self.pages.map(), self.shape.lpn(block, 0).at());
-        let pages = &map[first..map.len().min(first + self.shape.pages as usize)];
+        let pages = self.pages.newest_from(self.shape.lpn(block, 0), self.shape.pages);
         pages.iter().rposition(|page| page.is_some()).map_or(0, |last| last as u32 + 1)
     }
 
@@ -354,18 +365,24 @@ impl Areas {
     }
 
     /// Erases a block without valid pages.
-    pub(super) fn erase(&mut self, nand: &mut Nand, block: BlockId, urgency: Urgency) {
+    pub(super) fn erase(
+        &mut self,
+        nand: &mut Nand,
+        report: &mut FtlReport,
+        block: BlockId,
+        by: (Origin, Urgency),
+    ) -> Result<(), WornOut> {
         if self.closed.contains(block) {
             self.closed.remove(block);
         }
-        self.pool.reclaim(nand, block, (Origin::Merge, urgency));
+        self.pool.reclaim(nand, report, block, by)
     }
 
     /// What each physical block is used for; an error if one is used twice, or on a wrong chip.
     fn uses(&self) -> Result<Vec<Option<Use>>, Violation> {
         let mut uses = vec![None; self.pool.total() as usize];
         let mut note = |block: BlockId, chip: u32, is: Use| {
-            let is_free = !self.pool.is_in_use(block) || self.pool.plane_of(block).0 != chip;
+            let is_free = !self.pool.fits_use(block, true) || self.pool.plane_of(block).0 != chip;
             if is_free || uses[block.at()].replace(is).is_some() {
                 return Err(violation!("janus-ftl: block {} is free, used twice, or on another chip", block.0));
             }
@@ -395,7 +412,7 @@ impl Areas {
                 }
             }
         }
-        let is_lost = |&block: &BlockId| uses[block.at()].is_none() && self.pool.is_in_use(block);
+        let is_lost = |&block: &BlockId| !self.pool.fits_use(block, uses[block.at()].is_some());
         match (0..self.pool.total()).map(BlockId).find(is_lost) {
             Some(block) => Err(violation!("janus-ftl: block {} is in use for nothing", block.0)),
             None => Ok(uses),
@@ -435,6 +452,9 @@ impl Areas {
     /// Checks a loaded state against the loaded array.
     pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.pool.check_loaded(nand)?;
+        if self.pool.is_worn_out() {
+            return self.pages.check_loaded(&self.pool);
+        }
         let uses = self.uses()?;
         self.check_lists()?;
         self.pages.check_loaded(&self.pool)?;
@@ -453,11 +473,11 @@ impl Areas {
 
     /// Checks that map and reverse map agree, and that all counters agree with a recount.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        self.pages.check()?;
-        self.pages.check_counts(&self.pool)?;
-        let of_block = self.pages.map().chunks(self.shape.pages as usize);
-        let valid: Vec<_> = of_block.map(|pages| pages.iter().filter(|page| page.is_some()).count() as u32).collect();
-        ensure!(valid == self.valid, "janus-ftl: a logical block has not the valid pages that it counts");
+        self.pages.check_with(&self.pool)?;
+        ensure!(
+            self.pages.mapped_of_each(self.shape.pages) == self.valid,
+            "janus-ftl: a logical block has not the valid pages that it counts"
+        );
         Ok(())
     }
 }

@@ -119,7 +119,7 @@ fn with_preemption_associativity_grows_before_the_last_free_log_block_is_opened(
     let mut lab = preempted(&[NO_SEQUENCES]);
     assert_eq!(lab.write([1, 5, 9, 13, 17, 21]), NOTHING);
     assert_eq!(states(&lab), [Random(2), Random(2), Random(2), Free]);
-    assert_eq!(lab.report().longest_wait_ns, 0);
+    assert_eq!(lab.report().longest.wait_ns, 0);
     let Cost { copies, .. } = lab.write([25]);
     assert!(copies > 0, "a merge has begun");
 }
@@ -151,7 +151,7 @@ fn with_preemption_a_sequence_takes_the_page_that_would_wait_for_the_merge() {
     lab.write([29]);
     assert_eq!((states(&lab)[3], lab.log_block_of(29)), (Random(2), Some(3)));
     let report = lab.report();
-    assert!(report.longest_wait_ns < report.blocking_ns.max(), "the page did not wait for the merge");
+    assert!(report.longest.wait_ns < report.blocking_ns.max(), "the page did not wait for the merge");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_page_in_or_after_an_idle_time_waits_for_the_last_step_that_was_begun_even_w
         lab.write(LEAVES_THREE_STEPS);
         steps[..taken].iter().for_each(|&step| assert_eq!(lab.idle(), step));
         lab.write([26]);
-        assert!(waits_ns.contains(&lab.report().longest_wait_ns), "after {taken} steps");
+        assert!(waits_ns.contains(&lab.report().longest.wait_ns), "after {taken} steps");
     }
 }
 

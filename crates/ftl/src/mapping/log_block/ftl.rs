@@ -1,7 +1,7 @@
 //! The log-block mapping: a scheme and its store, with one FTL for each group of chips.
 
 use flashloom_nand::{BlockId, DieId, Lbn, Lpn, Nand, Origin, PlaneId, Read};
-use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Violation, ensure, violation};
+use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Violation, ensure, violation};
 
 use super::batch::Batch;
 use super::homes::Homes;
@@ -15,7 +15,7 @@ use crate::allocation::WantedStreams;
 use crate::mapping::{Mapping, MappingExtras, Profile};
 use crate::placement::{self, PlacementSetup};
 use crate::setup::{Context, Site};
-use crate::store::good_blocks;
+use crate::store::{WornOut, good_blocks};
 use crate::{FtlReport, PageWrite, Preemption, streams};
 
 /// Minimum number of log blocks for every scheme.
@@ -61,26 +61,30 @@ fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Ref
     let (blocks, good) = good_blocks(&space.nand);
     let share = space.logical_pages.div_ceil(pages).div_ceil(u64::from(groups));
     let free = blocks.saturating_sub(share);
-    let kept = u64::from(spare(ftl.placement.profile(&PlacementSetup { chips: groups }).map_err(of_placement)?));
+    let placement = ftl.placement.profile(&PlacementSetup { chips: groups }).map_err(of_placement)?;
+    let kept = u64::from(spare(placement) + u32::from(space.nand.can_fail()));
     let most = free.saturating_sub(kept);
     if u64::from(log_blocks) <= most {
         return Ok(Profile { stream_pages: S::stream_pages(&params), ..Profile::default() });
     }
+    let others = if space.nand.can_fail() { "merges, moves and a block that fails" } else { "merges and moves" };
     let least = if ftl.params.preemption == Preemption::Page { LEAST_PREEMPTED } else { LEAST };
-    let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+    let device_keys =
+        ["device.bad_blocks", "device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+    let lower = if good.is_empty() { "" } else { ", or lower device.bad_blocks" };
     let found = format!(
-        "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks}{good} hold \
-         its share of the host's capacity"
+        "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: a chip has {blocks}{good}, and its share \
+         of the host's capacity takes {share}"
     );
     if most >= u64::from(least) {
-        let expected = format!("at most {most} log blocks: merges and moves need {kept} blocks besides");
+        let expected = format!("at most {most} log blocks: {others} need {kept} blocks besides");
         let refusal = Refusal::new(found, expected).at([&[&*key], &device_keys[..]].concat());
-        return Err(refusal.help("lower the log blocks, or raise device.over_provisioning"));
+        return Err(refusal.help(format!("lower the log blocks, or raise device.over_provisioning{lower}")));
     }
     let needed = u64::from(least) + kept;
-    let expected = format!("{needed} spare blocks: {least} log blocks at least, and {kept} for merges and moves");
+    let expected = format!("{needed} spare blocks: {least} log blocks at least, and {kept} for {others}");
     let refusal = Refusal::new(found, expected).at([&device_keys[..], &[&*key]].concat());
-    Err(refusal.help("raise device.over_provisioning or device.blocks"))
+    Err(refusal.help(format!("raise device.over_provisioning or device.blocks{lower}")))
 }
 
 /// An array of log-block FTLs, one for each group of chips.
@@ -102,6 +106,7 @@ pub(super) struct Ftl<S> {
     pub(super) bounds: Bounds,
     /// Whether the scheme can look for streams; if so, the mapping reports stream statistics.
     has_stream_figures: bool,
+    can_fail: bool,
 }
 
 flashloom_units::state! {
@@ -109,7 +114,7 @@ flashloom_units::state! {
         nested store, scheme, homes, batch, streams, runs, spans;
         below background [store.groups()];
         scratch placed;
-        fixed bounds, has_stream_figures;
+        fixed bounds, has_stream_figures, can_fail;
     }
 }
 
@@ -136,8 +141,15 @@ impl<S: Scheme> Ftl<S> {
         let chips = PlacementSetup { chips: store.groups() };
         let (profile, placement) = (setup.placement.profile(&chips), setup.placement.build(&chips));
         let (profile, placement) = (profile.map_err(of_placement)?, placement.map_err(of_placement)?);
-        let usable = (0..store.groups()).map(|group| store.blocks.usable_in(PlaneId(group))).min();
-        let room = usable.map_or(0, |usable| usable - log_blocks - spare(profile));
+        let besides = log_blocks + spare(profile);
+        let room = match nand.can_fail() {
+            true => store.logical_blocks().div_ceil(store.groups()),
+            false => {
+                let usable = (0..store.groups()).map(|group| store.blocks.usable_in(PlaneId(group))).min();
+                usable.map_or(0, |usable| usable - besides)
+            }
+        };
+        store.blocks.needed = room + besides;
         let widest = profile.widest;
         let spans = (widest > 1).then(|| Spans::new(&mut store, widest, space.logical_pages));
         let streams = stream_pages.filter(|&pages| pages > 1).map(Streams::new);
@@ -156,7 +168,14 @@ impl<S: Scheme> Ftl<S> {
             background: 0,
             bounds: Bounds { blocking_ns: blocking, wait_ns: wait, reserved_pages: reserved },
             has_stream_figures: stream_pages.is_some(),
+            can_fail: nand.can_fail(),
         })
+    }
+
+    /// Upper bound of the time that a host page waits for merges, and for what failures took in that time.
+    fn wait_bound_ns(&self) -> Ns {
+        let Store { merges, costs, blocks, .. } = &self.store;
+        merges.longest.bound_ns(self.bounds.wait_ns, costs, blocks.pages())
     }
 
     /// The address that the log-block FTL uses for a host page: permuted if its region spans several chips.
@@ -194,52 +213,82 @@ impl<S: Scheme> Ftl<S> {
     fn write_together(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let pages = self.store.blocks.pages();
         for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
+            if self.store.blocks.is_worn_out() {
+                together.iter().for_each(|write| write.refuse(nand));
+                continue;
+            }
             let lbn = self.store.lbn(together[0].lpn);
             match self.homes.place(lbn) {
                 (group, None) => {
                     self.store.stream = self.streams.as_mut().map_or(Lpn::NONE, |found| found.find(together, pages));
                     together.iter().for_each(|write| self.write_page(nand, group, lbn, write));
                 }
-                (group, Some(old)) => Chip { store: &mut self.store, nand, group }.move_in(lbn, old, together),
+                (group, Some(old)) => self.move_pages(nand, (group, old), lbn, together),
             }
         }
     }
 
     fn write_page(&mut self, nand: &mut Nand, group: u32, lbn: Lbn, write: &PageWrite) {
+        let stored = self.store.report.host_page_writes;
+        if self.store_page(nand, group, lbn, write).is_err() && self.store.report.host_page_writes == stored {
+            write.refuse(nand);
+        }
+    }
+
+    fn store_page(&mut self, nand: &mut Nand, group: u32, lbn: Lbn, write: &PageWrite) -> Result<(), WornOut> {
         let chip = &mut Chip { store: &mut self.store, nand, group };
-        match chip.place_in_data_block(lbn, write.lpn) {
-            Some(data) => chip.append(data, write),
+        match chip.place_in_data_block(lbn, write.lpn)? {
+            Some(data) => chip.append(data, write)?,
             None => {
                 if S::LOOKS_AT_RUNS {
                     chip.store.run = self.runs.of(write.lpn);
                 }
-                self.scheme.write(chip, write);
+                self.scheme.write(chip, write)?;
             }
         }
-        chip.pay();
+        chip.pay()
+    }
+
+    /// Writes pages of a logical block that moves to a group from another.
+    fn move_pages(&mut self, nand: &mut Nand, (group, old): (u32, u32), lbn: Lbn, writes: &[PageWrite]) {
+        let to = Chip { store: &mut self.store, nand, group }.move_in(lbn, old, writes);
+        if let Err(to) = to {
+            let is_stored = |write: &&PageWrite| to.is_some() && self.store.is_in(write.lpn, to);
+            writes.iter().filter(|write| !is_stored(write)).for_each(|write| write.refuse(nand));
+        }
     }
 }
 
 impl Chip<'_> {
     /// The data block that a page can be programmed to: its own, if the page is the next one there, or a new one for
     /// page 0 of a logical block without pages. `None` if the page goes to the log.
-    fn place_in_data_block(&mut self, lbn: Lbn, lpn: Lpn) -> Option<BlockId> {
+    ///
+    /// # Errors
+    /// The drive is worn out.
+    fn place_in_data_block(&mut self, lbn: Lbn, lpn: Lpn) -> Result<Option<BlockId>, WornOut> {
+        if self.store.blocks.is_worn_out() {
+            return Err(WornOut);
+        }
         if self.store.is_gathered(self.group, lbn) {
-            return None;
+            return Ok(None);
         }
         let (data, offset) = (self.store.data_block(lbn), self.store.offset(lpn));
         if data.is_some() {
-            return (self.store.blocks.written(data) == offset).then_some(data);
+            return Ok((self.store.blocks.written(data) == offset).then_some(data));
         }
-        (offset == 0 && !self.store.log.has_log_pages(lbn)).then(|| {
+        Ok((offset == 0 && !self.store.log.has_log_pages(lbn)).then(|| {
             let data = self.store.blocks.open(PlaneId(self.group));
             self.store.set_data_block(lbn, data);
             data
-        })
+        }))
     }
 }
 
 impl<S: Scheme> MappingExtras for Ftl<S> {
+    fn is_worn_out(&self) -> bool {
+        self.store.blocks.is_worn_out()
+    }
+
     fn trust_loaded(&mut self) {
         self.store.pages.trust();
     }
@@ -281,13 +330,17 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
 
     fn idle(&mut self, nand: &mut Nand) -> bool {
         let groups = self.store.groups();
+        if self.store.blocks.is_worn_out() {
+            return false;
+        }
         let in_turn = (self.background..groups).chain(0..self.background);
         let merging = in_turn.filter(|&group| self.store.jobs[group as usize].is_some());
         let Some(group) = merging.clone().next() else { return false };
         let others = merging.count() > 1;
         // The drive is idle: a host page that arrives now waits for this step only.
         self.store.nobody_waits(group);
-        let goes_on = Chip { store: &mut self.store, nand, group }.step();
+        // A drive that wears out at this step has no background work left.
+        let Ok(goes_on) = (Chip { store: &mut self.store, nand, group }).step() else { return false };
         self.background = if goes_on { group } else { (group + 1) % groups };
         goes_on || others
     }
@@ -297,7 +350,7 @@ impl<S: Scheme> Component for Ftl<S> {
     flashloom_units::stateful!();
 
     fn figures(&self) -> Vec<Figure> {
-        let mut figures = self.store.merges.figures(self.bounds);
+        let mut figures = self.store.merges.figures(Bounds { wait_ns: self.wait_bound_ns(), ..self.bounds });
         if self.has_stream_figures {
             figures.extend(streams::figures(self.streams.as_ref().map(|streams| streams.report)));
         }
@@ -305,8 +358,8 @@ impl<S: Scheme> Component for Ftl<S> {
     }
 
     fn check(&self) -> Result<(), Violation> {
-        let bound = self.bounds.wait_ns;
-        let longest = self.store.merges.longest_wait_ns;
+        let bound = self.wait_bound_ns();
+        let longest = self.store.merges.longest.wait_ns;
         ensure!(longest <= bound, "a page of the host waited {longest} ns for merges, not {bound} ns at most");
         self.store.check()
     }
@@ -345,7 +398,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
 
     fn report(&self) -> FtlReport {
         let memory = self.store.memory_bytes(S::BYTES_A_LOG_PAGE, self.scheme.in_place_log_blocks());
-        let retired = self.store.blocks.retired_in_array(false);
+        let retired = self.store.blocks.retired_in_array(self.can_fail);
         FtlReport { memory_bytes: Some(memory), retired, ..self.store.report.clone() }
     }
 
@@ -363,6 +416,11 @@ impl<S: Scheme> Mapping for Ftl<S> {
         let (store, homes) = (&self.store, &self.homes);
         homes.check()?;
         store.check_loaded(nand)?;
+        if store.blocks.is_worn_out() {
+            // Nothing is written any more, so that nobody asks where.
+            self.spans.as_ref().map_or(Ok(()), Spans::check)?;
+            return self.check();
+        }
         self.scheme.check_loaded(store)?;
         self.spans.as_ref().map_or(Ok(()), Spans::check)?;
         for lbn in (0..store.logical_blocks()).map(Lbn) {

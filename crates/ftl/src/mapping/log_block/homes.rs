@@ -6,6 +6,7 @@ use flashloom_units::{NO_INDEX, Violation, violation};
 
 use super::store::Chip;
 use crate::placement::Placement;
+use crate::store::WornOut;
 
 /// Groups of all logical blocks.
 pub(super) struct Homes {
@@ -62,25 +63,36 @@ impl Homes {
 impl Chip<'_> {
     /// Writes pages of a logical block and moves the rest of it to this group: all pages, in order, to a new data
     /// block. The old data block is erased; the copies in log blocks of the old group die.
-    pub(super) fn move_in(&mut self, lbn: Lbn, from: u32, writes: &[PageWrite]) {
+    ///
+    /// # Errors
+    /// The drive is worn out. Pages that are in the block that this returns are stored, if it is one.
+    pub(super) fn move_in(&mut self, lbn: Lbn, from: u32, writes: &[PageWrite]) -> Result<(), BlockId> {
         // A merge that is gathering this logical block on the old group has to end before the block moves.
-        Chip { store: self.store, nand: self.nand, group: from }.finish_before_move();
+        let mut old = Chip { store: self.store, nand: self.nand, group: from };
+        old.finish_before_move().map_err(|WornOut| BlockId::NONE)?;
         let to = self.store.blocks.open(PlaneId(self.group));
+        self.fill(to, lbn, writes).map_err(|WornOut| to)?;
+        let old = self.store.set_data_block(lbn, to);
+        if old != BlockId::NONE {
+            Chip { store: self.store, nand: self.nand, group: from }.erase(old).map_err(|WornOut| to)?;
+        }
+        Ok(())
+    }
+
+    /// Writes pages of a logical block to a new block, in order, and copies the others to it.
+    fn fill(&mut self, to: BlockId, lbn: Lbn, writes: &[PageWrite]) -> Result<(), WornOut> {
         let last_written = writes.iter().map(|write| self.store.offset(write.lpn) + 1).max().unwrap_or(0);
         for offset in 0..self.store.mapped_end(lbn).max(last_written) {
             match writes.iter().find(|write| self.store.offset(write.lpn) == offset) {
-                Some(write) => self.append(to, write),
+                Some(write) => self.append(to, write)?,
                 None => {
                     let lpn = self.store.lpn(lbn, offset);
                     self.store.merges.migrated_pages += u64::from(self.store.newest(lpn).is_some());
-                    self.copy_or_fill(lpn, to);
+                    self.copy_or_fill(lpn, to)?;
                 }
             }
         }
-        let old = self.store.set_data_block(lbn, to);
-        if old != BlockId::NONE {
-            Chip { store: self.store, nand: self.nand, group: from }.erase(old);
-        }
+        Ok(())
     }
 }
 

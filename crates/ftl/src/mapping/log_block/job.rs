@@ -17,8 +17,8 @@ pub(crate) enum MergeKind {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct MergeJob {
     pub(super) slot: LogSlot,
-    /// The block of the log block, which is known here until it is erased.
-    pub(super) log_block: BlockId,
+    /// The array's first block of the log block when the merge began, which names it in events.
+    pub(super) in_array: BlockId,
     pub(super) kind: MergeKind,
     /// k(L), the associativity of the log block, when the merge began.
     pub(super) associativity: u32,

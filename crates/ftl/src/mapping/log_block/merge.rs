@@ -17,13 +17,14 @@ use super::job::{MergeJob, MergeKind};
 use super::log_blocks::LogSlot;
 use super::scheme::Scheme;
 use super::store::{Chip, Store};
+use crate::store::WornOut;
 use crate::{PageWrite, Preemption};
 
 impl Store {
     /// Checks a loaded merge: only pages of its logical block that are still to be gathered remain, and its cost so far
     /// leaves it within its bound.
     pub(super) fn check_merge(&self, job: &MergeJob, group: u32) -> Result<(), Violation> {
-        let MergeJob { slot, log_block, kind, associativity, lbn, to, end, copies, erases } = *job;
+        let MergeJob { slot, in_array, kind, associativity, lbn, to, end, copies, erases } = *job;
         let cannot = |what: &str| Err(violation!("log-block map: group {group} cannot be merging {what}"));
         if !self.log.of_group(group).any(|own| own == slot) || self.log.superblock(slot).is_none() {
             return cannot("a log block that it has not");
@@ -34,7 +35,7 @@ impl Store {
             MergeKind::Full => gathers == to.is_some() && to != log,
             MergeKind::Switch | MergeKind::Partial => to == log && gathers && self.log.is_only_of(slot, lbn),
         };
-        if log_block != log || !is_target || end > self.blocks.pages() {
+        if !self.blocks.is_of_array(in_array) || !is_target || end > self.blocks.pages() {
             return cannot("that log block there");
         }
         // Pages of the log block or data block outside the range still to be copied would be lost; pages already
@@ -109,16 +110,16 @@ impl Store {
 impl Chip<'_> {
     /// Opens a log block and leaves at least `kept` free. If there are too few, the scheme's victim is merged first.
     /// With preemption that merge began when the last free log block was opened, and has ended by now.
-    pub(crate) fn open_log_block(&mut self, scheme: &mut impl Scheme, kept: u32) -> LogSlot {
+    pub(crate) fn open_log_block(&mut self, scheme: &mut impl Scheme, kept: u32) -> Result<LogSlot, WornOut> {
         while self.store.log.free_slots(self.group) <= kept {
             self.begin_if_idle(scheme, LogSlot::NONE);
-            self.finish();
+            self.finish()?;
         }
         let slot = self.take_log_block();
         if self.store.preemption == Preemption::Page && self.store.log.free_slots(self.group) <= kept {
             self.begin_if_idle(scheme, slot);
         }
-        slot
+        Ok(slot)
     }
 
     fn begin_if_idle(&mut self, scheme: &mut impl Scheme, opened: LogSlot) {
@@ -129,18 +130,20 @@ impl Chip<'_> {
     }
 
     /// Merges a log block completely, after completing the merge under way on its group.
-    pub(crate) fn merge(&mut self, slot: LogSlot, kind: MergeKind) {
+    pub(crate) fn merge(&mut self, slot: LogSlot, kind: MergeKind) -> Result<(), WornOut> {
         let merging = self.store.is_merging(self.group, slot);
-        self.finish();
+        self.finish()?;
         if !merging {
             self.begin(slot, kind);
-            self.finish();
+            self.finish()?;
         }
+        Ok(())
     }
 
     /// Completes the group's merge.
-    pub(super) fn finish(&mut self) {
-        while self.step() {}
+    pub(super) fn finish(&mut self) -> Result<(), WornOut> {
+        while self.step()? {}
+        Ok(())
     }
 
     /// Begins a merge. The log block takes no more pages.
@@ -148,7 +151,7 @@ impl Chip<'_> {
         debug_assert!(self.store.jobs[self.group as usize].is_none(), "a group merges one log block at a time");
         let mut job = MergeJob {
             slot,
-            log_block: self.store.log.superblock(slot),
+            in_array: self.store.blocks.first_in_array(self.store.log.superblock(slot)),
             kind,
             associativity: self.store.log.associativity(slot),
             lbn: Lbn::NONE,
@@ -163,50 +166,48 @@ impl Chip<'_> {
             job.end = if kind == MergeKind::Partial { self.store.end_of_data(job.lbn) } else { 0 };
         }
         self.store.jobs[self.group as usize] = Some(job);
-        self.store.blocks.begin_job(self.nand, Origin::Merge, job.log_block);
+        self.nand.begin_job(Origin::Merge, job.in_array);
     }
 
     /// Merges a sequential log block partially and writes a host page into it at its offset.
-    pub(crate) fn partial_merge_with(&mut self, slot: LogSlot, write: &PageWrite) {
-        self.finish();
+    pub(crate) fn partial_merge_with(&mut self, slot: LogSlot, write: &PageWrite) -> Result<(), WornOut> {
+        self.finish()?;
         self.begin(slot, MergeKind::Partial);
         let (offset, to) = (self.store.offset(write.lpn), self.store.log.superblock(slot));
         if let Some(job) = &mut self.store.jobs[self.group as usize] {
             job.end = job.end.max(offset + 1);
         }
         while self.store.blocks.written(to) < offset {
-            self.step();
+            self.step()?;
         }
-        self.append(to, write);
-        if self.store.preemption == Preemption::None {
-            self.finish();
-        }
+        self.append(to, write)?;
+        if self.store.preemption == Preemption::None { self.finish() } else { Ok(()) }
     }
 
     /// Takes one step of the group's merge; returns false if none is left.
-    pub(super) fn step(&mut self) -> bool {
-        let Some(mut job) = self.store.jobs[self.group as usize] else { return false };
+    pub(super) fn step(&mut self) -> Result<bool, WornOut> {
+        let Some(mut job) = self.store.jobs[self.group as usize] else { return Ok(false) };
         let (copies, erases) = (job.copies, job.erases);
         let mut ended = false;
         if job.lbn.is_none() && !self.choose(&mut job) {
             let log = self.store.log.close(job.slot);
-            self.erase(log);
+            self.erase(log)?;
             job.erases += 1;
             ended = true;
         } else if self.store.blocks.written(job.to) < job.end {
             let offset = self.store.blocks.written(job.to);
-            self.copy_or_fill(self.store.lpn(job.lbn, offset), job.to);
+            self.copy_or_fill(self.store.lpn(job.lbn, offset), job.to)?;
             job.copies += 1;
         } else {
-            ended = self.replace_data_block(&mut job);
+            ended = self.replace_data_block(&mut job)?;
         }
         self.store.add_to_wait(self.group, job.copies - copies, job.erases - erases);
         self.store.jobs[self.group as usize] = (!ended).then_some(job);
         if ended {
             self.store.merged(&job);
-            self.store.blocks.end_job(self.nand, Origin::Merge, job.log_block);
+            self.nand.end_job(Origin::Merge, job.in_array);
         }
-        !ended
+        Ok(!ended)
     }
 
     /// Begins to gather the next logical block of a full merge; returns false if none is left.
@@ -219,17 +220,17 @@ impl Chip<'_> {
     }
 
     /// Makes the gathered block the data block, and erases the old one. Returns true if the merge ends with this.
-    fn replace_data_block(&mut self, job: &mut MergeJob) -> bool {
+    fn replace_data_block(&mut self, job: &mut MergeJob) -> Result<bool, WornOut> {
         if job.kind != MergeKind::Full {
             self.store.log.close(job.slot);
         }
         let old = self.store.set_data_block(job.lbn, job.to);
         if old.is_some() {
-            self.erase(old);
+            self.erase(old)?;
             job.erases += 1;
         }
         (job.lbn, job.to) = (Lbn::NONE, BlockId::NONE);
-        job.kind != MergeKind::Full
+        Ok(job.kind != MergeKind::Full)
     }
 }
 

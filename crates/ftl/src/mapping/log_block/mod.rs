@@ -24,6 +24,7 @@
 //! preemption does not help writes. Reads wait for one operation.
 
 mod batch;
+mod costs;
 mod ftl;
 mod homes;
 mod job;
@@ -38,11 +39,11 @@ mod spans;
 mod store;
 mod streams;
 
+pub(super) use costs::Costs;
 pub(super) use ftl::policy;
 pub(crate) use job::MergeKind;
 pub(crate) use log_blocks::LogSlot;
 pub(super) use log_blocks::mistaken;
-pub(super) use report::{MERGES, merges, time_figures, times};
+pub(super) use report::{LongestWait, MERGES, merges, time_figures, times};
 pub(super) use scheme::{LATEST, Layout, Scheme, check_associativity};
-pub(super) use store::Costs;
 pub(crate) use store::{Chip, Store};

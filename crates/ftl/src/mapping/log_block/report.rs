@@ -1,6 +1,10 @@
 //! Statistics of log-block mappings, and their values.
 
-use flashloom_units::{Best, Figure, Latency, Ns, Reader, State, StateError, Statistic, Unit, Writer};
+use flashloom_units::{Best, Figure, Latency, Ns, Statistic, Unit};
+use serde::{Deserialize, Serialize};
+
+use super::costs::Costs;
+use crate::store::Replaced;
 
 /// Counts of merges of the three kinds: what each is.
 pub(in crate::mapping) const fn merges([switch, partial, full]: [&'static str; 3]) -> [Statistic; 3] {
@@ -70,6 +74,29 @@ pub(crate) struct Bounds {
     pub(crate) reserved_pages: u64,
 }
 
+/// The longest wait of a host page, and the most failed programs in one wait.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LongestWait {
+    pub(crate) wait_ns: Ns,
+    failures: u32,
+}
+
+impl LongestWait {
+    /// Notes what a page waited for beside what failures took, and that.
+    pub(crate) fn note(&mut self, costs: &Costs, wait_ns: Ns, failed: Replaced) {
+        let of_failed = if failed.failures > 0 { costs.of_replaced(failed) } else { 0 };
+        self.wait_ns = self.wait_ns.max(wait_ns + of_failed);
+        self.failures = self.failures.max(failed.failures);
+    }
+
+    /// Upper bound of every wait of the run. `bound_ns` is that of a wait without failures, `pages` the pages of a
+    /// block.
+    pub(crate) fn bound_ns(&self, bound_ns: Ns, costs: &Costs, pages: u32) -> Ns {
+        let of_one = costs.of_replaced(Replaced { failures: 1, copies: pages - 1 });
+        bound_ns.saturating_add(of_one.saturating_mul(self.failures.into()))
+    }
+}
+
 /// Merges of a log-block mapping.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MergeReport {
@@ -82,33 +109,13 @@ pub(crate) struct MergeReport {
     /// Number of merges by the associativity of the log block.
     pub(crate) associativity: Vec<u64>,
     pub(crate) blocking_ns: Latency,
-    pub(crate) longest_wait_ns: Ns,
+    pub(crate) longest: LongestWait,
 }
 
-/// Words in a saved state, before and after the longest wait, that once held bounds. They are saved as zeros: the
-/// bounds follow from the configuration.
-const OLDER_BOUNDS: [usize; 2] = [1, 2];
-
-impl State for MergeReport {
-    fn save(&self, to: &mut Writer) {
-        let Self { switch, partial, full, filler_pages, migrated_pages, associativity, blocking_ns, longest_wait_ns } =
-            self;
-        let [before, behind] = OLDER_BOUNDS;
-        to.value(&(switch, partial, full, filler_pages, migrated_pages, associativity));
-        to.zeros(before);
-        to.value(longest_wait_ns);
-        to.zeros(behind);
-        blocking_ns.save(to);
-    }
-
-    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        let [before, behind] = OLDER_BOUNDS;
-        (self.switch, self.partial, self.full, self.filler_pages, self.migrated_pages, self.associativity) =
-            from.value()?;
-        from.zeros(before)?;
-        self.longest_wait_ns = from.value()?;
-        from.zeros(behind)?;
-        self.blocking_ns.load(from).map_err(|error| error.within("blocking_ns"))
+flashloom_units::state! {
+    MergeReport {
+        value switch, partial, full, filler_pages, migrated_pages, associativity, longest;
+        nested blocking_ns;
     }
 }
 
@@ -117,7 +124,7 @@ impl MergeReport {
     pub(super) fn figures(&self, bounds: Bounds) -> Vec<Figure> {
         let counts = [self.switch, self.partial, self.full, self.filler_pages].map(Figure::Count);
         let associativity = Figure::Histogram(self.associativity.clone());
-        let times = time_figures(&self.blocking_ns, [bounds.blocking_ns, self.longest_wait_ns, bounds.wait_ns]);
+        let times = time_figures(&self.blocking_ns, [bounds.blocking_ns, self.longest.wait_ns, bounds.wait_ns]);
         let reserved = Figure::Count(bounds.reserved_pages);
         counts.into_iter().chain([associativity]).chain(times).chain([reserved]).collect()
     }

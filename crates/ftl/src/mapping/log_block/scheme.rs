@@ -7,6 +7,7 @@ use super::log_blocks::LogSlot;
 use super::store::{Chip, Store};
 use crate::PageWrite;
 use crate::setup::Site;
+use crate::store::WornOut;
 
 /// A log-block scheme, with its state for all groups.
 pub(in crate::mapping) trait Scheme: Send + Sized + State {
@@ -44,7 +45,10 @@ pub(in crate::mapping) trait Scheme: Send + Sized + State {
 
     /// Writes a page to a log block and makes room first if none is free. Called for every page that is not written to
     /// its data block.
-    fn write(&mut self, chip: &mut Chip, write: &PageWrite);
+    ///
+    /// # Errors
+    /// The drive is worn out.
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) -> Result<(), WornOut>;
 
     /// Chooses the log block of a group to merge when a free one is needed, and the kind of merge. Never `opened`,
     /// which was just opened and is empty. The returned log block takes no more pages.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::store::{Chip, Store};
 use crate::placement::{Ledger, Placement, Region, Run, Times};
+use crate::store::WornOut;
 
 /// The spans of all regions.
 pub(super) struct Spans {
@@ -156,19 +157,20 @@ impl Spans {
 
     fn change_to(&mut self, store: &mut Store, nand: &mut Nand, index: usize, span: u32) {
         let old = self.regions[index].span;
-        if span != old {
-            self.change(store, nand, Lbn(index as u32 * self.widest), old, span);
-            self.regions[index].change_to(span);
+        if span != old && !store.blocks.is_worn_out() {
+            // In a drive that wears out meanwhile the region is under the one span or the other.
+            let _ = self.change(store, nand, index, span);
         }
     }
 
     /// Moves a region to the addresses of its new span. All pages are copied before the old copies die.
-    fn change(&self, store: &mut Store, nand: &mut Nand, first: Lbn, old: u32, new: u32) {
+    fn change(&mut self, store: &mut Store, nand: &mut Nand, index: usize, new: u32) -> Result<(), WornOut> {
+        let (first, old) = (Lbn(index as u32 * self.widest), self.regions[index].span);
         let blocks = (0..self.widest).map(|block| Lbn(first.0 + block));
         let group_of = |lbn: Lbn, store: &Store| lbn.0 % store.groups();
         for lbn in blocks.clone() {
             let group = group_of(lbn, store);
-            Chip { store, nand, group }.finish_before_move();
+            Chip { store, nand, group }.finish_before_move()?;
         }
         let start = Lpn(first.0 * self.pages);
         let mut copies = vec![Ppn::NONE; (self.pages * self.widest) as usize];
@@ -179,32 +181,34 @@ impl Spans {
             let group = group_of(lbn, store);
             Chip { store, nand, group }.gather(pages)
         });
-        let gathered: Vec<BlockId> = gathered.collect();
+        let gathered = gathered.collect::<Result<Vec<BlockId>, _>>()?;
         store.rebind(start, &copies);
+        self.regions[index].change_to(new);
         for (lbn, to) in blocks.zip(gathered) {
             let group = group_of(lbn, store);
             let old = store.set_data_block(lbn, to);
             if old.is_some() {
-                Chip { store, nand, group }.erase(old);
+                Chip { store, nand, group }.erase(old)?;
             }
         }
+        Ok(())
     }
 }
 
 impl Chip<'_> {
     /// Copies pages, in order, to a new block, and replaces them in `pages` by their copies. Returns `NONE` if none is
     /// mapped.
-    fn gather(&mut self, pages: &mut [Ppn]) -> BlockId {
-        let Some(last) = pages.iter().rposition(|page| page.is_some()) else { return BlockId::NONE };
+    fn gather(&mut self, pages: &mut [Ppn]) -> Result<BlockId, WornOut> {
+        let Some(last) = pages.iter().rposition(|page| page.is_some()) else { return Ok(BlockId::NONE) };
         let to = self.store.blocks.open(PlaneId(self.group));
         for page in &mut pages[..=last] {
-            let copied = self.copy_page(*page, to);
+            let copied = self.copy_page(*page, to)?;
             if page.is_some() {
                 *page = copied;
                 self.store.merges.migrated_pages += 1;
             }
         }
-        to
+        Ok(to)
     }
 }
 

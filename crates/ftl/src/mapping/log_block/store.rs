@@ -12,74 +12,23 @@
 //! Merges do not copy pages that were never written. If a later page of the block is copied, a filler is programmed in
 //! their place.
 
+use super::costs::Costs;
 use super::report::MergeReport;
 use crate::{ADDRESS_BYTES, FtlReport, FtlSetup, PageWrite, Preemption, Space};
-use flashloom_nand::{BlockId, Lbn, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Ppn, Urgency};
-use flashloom_units::{Ns, Violation, ensure, violation};
+use flashloom_nand::{BlockId, Lbn, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Urgency};
+use flashloom_units::{Violation, ensure, violation};
+use serde::{Deserialize, Serialize};
 
 use super::job::MergeJob;
 use super::log_blocks::{LogBlocks, LogSlot, mistaken};
-use crate::placement::Times;
-use crate::store::{Blocks, Pages};
+use crate::store::{Blocks, Pages, Replaced, WornOut};
 
-/// Latencies of merge operations on an idle chip.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::mapping) struct Costs {
-    /// Page read, including transfer.
-    read_ns: Ns,
-    /// Read of a page's spare area: it transfers a sector.
-    spare_read_ns: Ns,
-    /// Page program, including transfer.
-    program_ns: Ns,
-    /// Page copy: read, both transfers and program, for the slowest page type.
-    pub(super) copy_ns: Ns,
-    /// Block erase, including command time.
-    erase_ns: Ns,
-    /// Chips that the pages of a merge are distributed over.
-    width: u32,
-}
-
-impl Costs {
-    pub(in crate::mapping) fn new(nand: &NandParams, width: u32) -> Self {
-        let timing = nand.slowest_timing();
-        let slowest = |times: &[Ns; 4]| times[..timing.page_types as usize].iter().copied().max().unwrap_or(0);
-        let transfer_ns = timing.command_ns + timing.transfer_ns(nand.geometry().sectors_per_page());
-        let spare_read_ns = slowest(&timing.read_ns) + timing.command_ns + timing.transfer_ns(1);
-        let read_ns = slowest(&timing.read_ns) + transfer_ns;
-        let program_ns = slowest(&timing.program_ns) + transfer_ns;
-        let erase_ns = timing.command_ns + timing.erase_ns;
-        Self { read_ns, spare_read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns, width }
-    }
-
-    /// Time of copies, which are distributed over the chips, and of erases, each of which takes all chips at once.
-    pub(in crate::mapping) fn of(&self, copies: u32, erases: u32) -> Ns {
-        u64::from(copies.div_ceil(self.width)) * self.copy_ns + u64::from(erases) * self.erase_ns
-    }
-
-    /// Time of reads of spare areas, one after the other.
-    pub(in crate::mapping) fn of_spare_reads(&self, reads: u32) -> Ns {
-        u64::from(reads) * self.spare_read_ns
-    }
-
-    /// Longest time that `steps` steps of one merge with k(L) = `k` can take, plus the given copies and erases. A step
-    /// is a copy or an erase. Both kinds can be the slower one: an erase may be shorter than a copy but longer than a
-    /// chip's share of one, so the maximum over all mixes is taken.
-    pub(super) fn of_steps(&self, steps: u32, (pages, k): (u32, u32), (copies, erases): (u32, u32)) -> Ns {
-        let mixes = (0..=steps.min(k + 1)).map(|erased| ((steps - erased).min(pages * k), erased));
-        mixes.map(|(copied, erased)| self.of(copied + copies, erased + erases)).max().unwrap_or(0)
-    }
-
-    /// The times that a placement weighs, for blocks of `pages` pages. A change of span copies and erases one block on
-    /// each of its chips.
-    pub(super) fn times(&self, pages: u32) -> Times {
-        let Self { read_ns, program_ns, copy_ns, .. } = *self;
-        Times { read_ns, program_ns, copy_ns, change_ns: self.of(pages, 1) }
-    }
-
-    /// Cost of a full merge: N k C_copy + (k + 1) C_erase (KAST, section II), with N pages a block.
-    pub(super) fn full_merge(&self, pages: u32, k: u32) -> Ns {
-        self.of(pages * k, k + 1)
-    }
+/// What a host page of a group waits for.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Waits {
+    copies: u32,
+    erases: u32,
+    replaced: Replaced,
 }
 
 /// Limits that the store enforces and reports.
@@ -104,9 +53,9 @@ pub(crate) struct Store {
     pub(super) limits: Limits,
     pub(super) preemption: Preemption,
     pub(super) costs: Costs,
-    /// For each group, copies and erases emitted by merges and padding since the last host page: the next host page
-    /// waits for them. Moves of logical blocks are not counted.
-    pub(super) since_host: Vec<(u32, u32)>,
+    /// For each group, what merges and padding have emitted since the last host page: the next host page waits for it.
+    /// Moves of logical blocks are not counted.
+    pub(super) since_host: Vec<Waits>,
     /// Pages of each logical block copied by merges; empty unless a placement reads it.
     copies: Vec<u32>,
     pub(super) report: FtlReport,
@@ -150,7 +99,7 @@ impl Store {
             limits,
             preemption: setup.params.preemption,
             costs: Costs::new(&space.nand, width),
-            since_host: vec![(0, 0); blocks.geometry.total_planes() as usize],
+            since_host: vec![Waits::default(); blocks.geometry.total_planes() as usize],
             copies: Vec::new(),
             report: FtlReport::default(),
             merges: Box::default(),
@@ -236,6 +185,12 @@ impl Store {
         self.blocks.is_full(self.log.superblock(slot))
     }
 
+    /// Whether the newest copy of a page is in a block.
+    pub(super) fn is_in(&self, lpn: Lpn, block: BlockId) -> bool {
+        let page = self.newest(lpn);
+        page.is_some() && self.blocks.block_of(page) == block
+    }
+
     /// Whether its group is merging this log block, which therefore takes no more pages.
     pub(crate) fn is_merging(&self, group: u32, slot: LogSlot) -> bool {
         self.jobs[group as usize].is_some_and(|job| job.slot == slot)
@@ -249,9 +204,10 @@ impl Store {
 
     /// Maps a page to a copy just programmed. The old copy dies.
     fn bind(&mut self, lpn: Lpn, page: Ppn) {
-        let old = self.pages.bind(lpn, page, &mut self.blocks);
+        let block = self.blocks.block_of(page);
+        let old = self.pages.bind(lpn, (block, page), &mut self.blocks);
         self.leave(lpn, old);
-        let slot = self.log.slot_of(self.blocks.block_of(page));
+        let slot = self.log.slot_of(block);
         if slot.is_some() {
             self.log.associate(slot, self.lbn(lpn));
             let k = self.log.associativity(slot);
@@ -326,13 +282,24 @@ impl Store {
 
     /// Resets the work that the next host page of a group waits for: the drive is idle, so all of it has completed.
     pub(super) fn nobody_waits(&mut self, group: u32) {
-        self.since_host[group as usize] = (0, 0);
+        self.since_host[group as usize] = Waits::default();
     }
 
     /// Adds copies and erases to the work that the next host page of a group waits for.
     pub(super) fn add_to_wait(&mut self, group: u32, copies: u32, erases: u32) {
         let waits = &mut self.since_host[group as usize];
-        *waits = (waits.0 + copies, waits.1 + erases);
+        waits.copies += copies;
+        waits.erases += erases;
+    }
+
+    /// Counts the copies to blocks that have taken the place of failed ones on a group; the next host page waits for
+    /// them, too.
+    #[inline(always)]
+    fn count_replaced(&mut self, group: u32) {
+        if let Some(replaced) = self.blocks.take_replaced() {
+            self.report.page_copies += u64::from(replaced.copies);
+            self.since_host[group as usize].replaced += replaced;
+        }
     }
 
     pub(super) fn trim(&mut self, lpn: Lpn) {
@@ -344,6 +311,16 @@ impl Store {
     pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check_loaded(nand)?;
         self.log.check(|superblock| self.blocks.plane_of(superblock).0)?;
+        let pages = u64::from(self.blocks.total()) * u64::from(self.blocks.pages());
+        let is_short = |&Waits { copies, erases, replaced }: &Waits| {
+            u64::from(copies.max(erases)) <= pages && replaced.is_within(self.blocks.pages(), nand)
+        };
+        if !self.since_host.iter().all(is_short) || self.copies.iter().any(|&copies| copies > u32::MAX / 2) {
+            return Err(Violation::new("log-block map: merges have copied more than the drive has"));
+        }
+        if self.blocks.is_worn_out() {
+            return self.check_pages();
+        }
         let mut is_used = vec![false; self.blocks.total() as usize];
         let targets = self.jobs.iter().flatten().filter(|job| job.gathers_apart()).map(|job| job.to);
         let logs = (0..self.groups()).flat_map(|group| self.log.in_use(group)).map(|slot| self.log.superblock(slot));
@@ -353,18 +330,12 @@ impl Store {
                 _ => return Err(violation!("log-block map: block {} is used twice, or is none", superblock.0)),
             }
         }
-        let is_in_use = |superblock: u32| self.blocks.is_in_use(BlockId(superblock));
-        if (0..).zip(&is_used).any(|(superblock, &is_used)| is_used != is_in_use(superblock)) {
+        if !(0..).zip(&is_used).all(|(superblock, &is_used)| self.blocks.fits_use(BlockId(superblock), is_used)) {
             return Err(Violation::new("log-block map: a block is in use that is free or bad, or the reverse"));
         }
         self.check_pages()?;
         for (group, job) in (0..).zip(&self.jobs) {
             job.map_or(Ok(()), |job| self.check_merge(&job, group))?;
-        }
-        let pages = u64::from(self.blocks.total()) * u64::from(self.blocks.pages());
-        let is_short = |&(copies, erases): &(u32, u32)| u64::from(copies.max(erases)) <= pages;
-        if !self.since_host.iter().all(is_short) || self.copies.iter().any(|&copies| copies > u32::MAX / 2) {
-            return Err(Violation::new("log-block map: merges have copied more than the drive has"));
         }
         Ok(())
     }
@@ -382,7 +353,9 @@ impl Store {
                 let is_data = || self.data[lbn.at()] == block && self.offset(lpn) == self.index_of(self.newest(lpn));
                 // The target of a merge is checked with that merge.
                 let is_gathered = || self.jobs.iter().flatten().any(|job| job.to == block && job.lbn == lbn);
-                let is_in_place = slot.is_some() || is_data() || is_gathered();
+                // A drive that wears out leaves pages wherever they are.
+                let is_anywhere = self.blocks.is_worn_out() || slot.is_some();
+                let is_in_place = is_anywhere || is_data() || is_gathered();
                 ensure!(is_in_place, "log-block map: logical page {} is out of place in block {}", lpn.0, block.0);
                 of_slot.push(lbn);
             }
@@ -406,9 +379,7 @@ impl Store {
     /// Whether all pages and blocks of a logical block are on this group.
     pub(super) fn is_on(&self, lbn: Lbn, group: u32) -> bool {
         let data = self.data_block(lbn);
-        let first = self.lpn(lbn, 0).at();
-        let map = self.pages.map();
-        let pages = &map[first..map.len().min(first + self.blocks.pages() as usize)];
+        let pages = self.pages.newest_from(self.lpn(lbn, 0), self.blocks.pages());
         let mut holders = pages.iter().filter(|page| page.is_some()).map(|&page| self.blocks.block_of(page));
         let is_there = |superblock| self.blocks.plane_of(superblock).0 == group;
         holders.all(is_there) && (data.is_none() || is_there(data)) && self.is_gathered_at_most_by(lbn, Some(group))
@@ -427,8 +398,10 @@ impl Store {
     /// Checks that valid pages equal mapped pages, that all counters agree with a recount, and that every page is in
     /// its data block or in the log.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        self.pages.check()?;
-        self.pages.check_counts(&self.blocks)?;
+        self.pages.check_with(&self.blocks)?;
+        if self.blocks.is_worn_out() {
+            return Ok(());
+        }
         for (lpn, &page) in (0..).map(Lpn).zip(self.pages.map()).filter(|(_, page)| page.is_some()) {
             let (block, lbn) = (self.blocks.block_of(page), self.lbn(lpn));
             let slot = self.log.slot_of(block);
@@ -453,52 +426,59 @@ pub(crate) struct Chip<'a> {
 
 impl Chip<'_> {
     /// Programs a host page to the next page of a block.
-    pub(crate) fn append(&mut self, to: BlockId, write: &PageWrite) {
+    pub(crate) fn append(&mut self, to: BlockId, write: &PageWrite) -> Result<(), WornOut> {
         let store = &mut *self.store;
-        let old = store.newest(write.lpn);
-        let page = store.blocks.write(self.nand, &mut store.report, write, (old, OpId::DONE), to);
-        store.bind(write.lpn, page);
-        let (copies, erases) = std::mem::take(&mut store.since_host[self.group as usize]);
-        let waited = store.costs.of(copies, erases);
-        store.merges.longest_wait_ns = store.merges.longest_wait_ns.max(waited);
+        let (by, of) = (store.by(), (&mut store.report, &store.pages));
+        let page = store.blocks.write(self.nand, of, write, OpId::DONE, to, by);
+        store.count_replaced(self.group);
+        store.bind(write.lpn, page?);
+        let Waits { copies, erases, replaced } = std::mem::take(&mut store.since_host[self.group as usize]);
+        store.merges.longest.note(&store.costs, store.costs.of(copies, erases), replaced);
+        Ok(())
     }
 
     /// Programs a host page to a log block.
-    pub(crate) fn append_to_log(&mut self, slot: LogSlot, write: &PageWrite) {
-        self.append(self.store.log.superblock(slot), write);
+    pub(crate) fn append_to_log(&mut self, slot: LogSlot, write: &PageWrite) -> Result<(), WornOut> {
+        self.append(self.store.log.superblock(slot), write)
     }
 
     /// Copies the newest copy of a page to the next page of a block, or programs a filler if the page is not mapped.
-    pub(super) fn copy_or_fill(&mut self, lpn: Lpn, to: BlockId) {
+    pub(super) fn copy_or_fill(&mut self, lpn: Lpn, to: BlockId) -> Result<(), WornOut> {
         let from = self.store.newest(lpn);
-        let page = self.copy_page(from, to);
+        let page = self.copy_page(from, to)?;
         if from.is_some() {
             self.store.bind(lpn, page);
             self.store.note_copy(lpn);
         }
+        Ok(())
     }
 
     /// Copies a page to the next page of a block, or programs a filler if there is none to copy; returns the page
     /// programmed.
-    pub(super) fn copy_page(&mut self, from: Ppn, to: BlockId) -> Ppn {
+    #[inline(always)] // Once for every page that a merge copies.
+    pub(super) fn copy_page(&mut self, from: Ppn, to: BlockId) -> Result<Ppn, WornOut> {
         let store = &mut *self.store;
+        let page = store.blocks.append(self.nand, from, to, store.by());
+        store.count_replaced(self.group);
+        let page = page?;
         store.report.page_copies += 1;
         store.merges.filler_pages += u64::from(from.is_none());
-        store.blocks.append(self.nand, from, to, store.by())
+        Ok(page)
     }
 
     /// Pads a log block with the newest copies of a logical block's pages, up to an offset.
-    pub(crate) fn pad(&mut self, slot: LogSlot, lbn: Lbn, upto: u32) {
+    pub(crate) fn pad(&mut self, slot: LogSlot, lbn: Lbn, upto: u32) -> Result<(), WornOut> {
         let to = self.store.log.superblock(slot);
         while self.store.blocks.written(to) < upto {
-            self.copy_or_fill(self.store.lpn(lbn, self.store.blocks.written(to)), to);
+            self.copy_or_fill(self.store.lpn(lbn, self.store.blocks.written(to)), to)?;
             self.store.add_to_wait(self.group, 1, 0);
         }
+        Ok(())
     }
 
-    pub(super) fn erase(&mut self, superblock: BlockId) {
-        self.store.blocks.reclaim(self.nand, superblock, self.store.by());
-        self.store.report.block_erases += u64::from(self.store.blocks.superblocks.width());
+    pub(super) fn erase(&mut self, superblock: BlockId) -> Result<(), WornOut> {
+        let (by, store) = (self.store.by(), &mut *self.store);
+        store.blocks.reclaim(self.nand, &mut store.report, superblock, by)
     }
 
     /// Opens a log block; the caller knows that one is free.
@@ -521,44 +501,30 @@ impl Chip<'_> {
 
     /// Completes the group's merge before a logical block moves. Host pages wait for it, but it counts as part of the
     /// move and not as a wait for merges.
-    pub(super) fn finish_before_move(&mut self) {
+    pub(super) fn finish_before_move(&mut self) -> Result<(), WornOut> {
         let waits = self.store.since_host[self.group as usize];
-        self.finish();
+        self.finish()?;
         self.store.since_host[self.group as usize] = waits;
+        Ok(())
     }
 
     /// Takes the steps of the group's merge that one host page pays for.
-    pub(super) fn pay(&mut self) {
-        if self.store.preemption == Preemption::Page {
-            let _ = (0..self.store.limits.steps_a_page).all(|_| self.step());
+    pub(super) fn pay(&mut self) -> Result<(), WornOut> {
+        let steps = if self.store.preemption == Preemption::Page { self.store.limits.steps_a_page } else { 0 };
+        for _ in 0..steps {
+            if !self.step()? {
+                break;
+            }
         }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use flashloom_nand::NandParams;
-    use flashloom_units::{MS, ParamSet};
-
     use super::super::lab::{setup, space};
     use super::*;
     use crate::store::BlockState;
-
-    /// All mixes of the steps of a merge, with erases slower and faster than copies, on one chip and on four.
-    #[test]
-    fn no_mix_of_copies_and_erases_takes_longer_than_the_bound_on_steps() {
-        let (pages, k, besides) = (8, 2, (8, 2));
-        for (erase_ns, width) in [(9 * MS, 1), (9 * MS, 4), (MS, 1), (MS, 4), (2 * MS, 4)] {
-            let nand = NandParams { program_ns: 2 * MS, erase_ns, ..NandParams::defaults() };
-            let costs = Costs::new(&nand, width);
-            for steps in 1..30 {
-                let erases = 0..=steps.min(k + 1);
-                let mixes = erases.flat_map(|erases| (0..=(steps - erases).min(pages * k)).map(move |c| (c, erases)));
-                let longest = mixes.map(|(copies, erases)| costs.of(copies + besides.0, erases + besides.1)).max();
-                assert_eq!(longest, Some(costs.of_steps(steps, (pages, k), besides)), "{steps} steps of {width} chips");
-            }
-        }
-    }
 
     /// What nobody uses and what is not free would be lost to a drive of a stranger, which needs each of its blocks.
     #[test]
@@ -573,12 +539,5 @@ mod tests {
             store.blocks.set_state(block, state);
             assert!(store.check_loaded(&nand).is_err(), "{state:?}");
         }
-    }
-
-    #[test]
-    fn an_erase_has_a_command_as_a_read_and_a_program_have() {
-        let with_command = |command_ns| Costs::new(&NandParams { command_ns, ..NandParams::defaults() }, 1);
-        let [none, some] = [0, 300].map(with_command);
-        assert_eq!((some.of(1, 0) - none.of(1, 0), some.of(0, 1) - none.of(0, 1)), (600, 300));
     }
 }

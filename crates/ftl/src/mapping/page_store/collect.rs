@@ -193,7 +193,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         debug_assert!(store.plane(plane).job.is_none(), "a plane has one job at a time");
         let CollectionJob { victim, mut lane, origin, .. } = job;
         listener.begins(nand, store, victim);
-        store.blocks.begin_job(nand, origin, victim);
+        nand.begin_job(origin, store.blocks.first_in_array(victim));
         let is_read_hot = |block| store.collector.spreading.as_ref().is_some_and(|reads| reads.is_read_hot(block));
         let is_spread = store.lanes.streams.has(store.opened_for[victim.at()]) && is_read_hot(victim);
         if lane.is_extra() && store.plane(plane).open(lane).is_none() {
@@ -276,8 +276,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
             self.store.count_folded(1);
         }
         let PageStore { pages, blocks, .. } = &mut *self.store;
-        pages.invalidate(from, blocks);
-        pages.point(lpn, blocks.page(block, page), blocks);
+        pages.invalidate((victim, from), blocks);
+        pages.point(lpn, (block, blocks.page(block, page)), blocks);
         self.listener.moved(plane, lpn, self.store.map());
         true
     }
@@ -285,7 +285,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     fn end(&mut self, plane: PlaneId, (victim, origin): (BlockId, Origin), urgency: Urgency) {
         let Self { store, nand, .. } = self;
         store.plane_mut(plane).job = None;
-        store.blocks.end_job(nand, origin, victim);
+        nand.end_job(origin, store.blocks.first_in_array(victim));
         // A failed block is not erased; the erase of another one may fail.
         if store.blocks.state(victim) == BlockState::Bad {
             return;

@@ -105,7 +105,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
 
     #[cold]
     pub(super) fn refuse(&mut self, write: &PageWrite) {
-        self.nand.refuse(write.given().lpn, write.mask(), write.tag);
+        write.refuse(self.nand);
     }
 
     /// Takes the next page of a lane for a page about to be programmed and bound; `None` if the drive is worn out.

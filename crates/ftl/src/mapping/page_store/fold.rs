@@ -173,7 +173,7 @@ impl PageStore {
     }
 
     /// [`Self::check_cache`] of a loaded state, against the loaded array: what is in use is in SLC mode, nothing else
-    /// is, and the open blocks are at the page that is written next.
+    /// is, and the blocks that are set aside are erased.
     pub(super) fn check_loaded_cache(&self, nand: &Nand) -> Result<(), Violation> {
         self.check_cache()?;
         let Some(cache) = &self.cache else { return Ok(()) };

@@ -1,10 +1,9 @@
 //! Checks of a loaded page store: its parts must agree with each other and with the array.
 //!
 //! ```text
-//! pages:   the map and its inverse agree; valid bits and counts are those of the mapped pages; these are programmed
-//! blocks:  free = erased and in the pool's list; open = the open block of a lane, programmed up to the lane's write
-//!          pointer; closed = full, and a candidate of the collection policy; victim = the victim of a job; bad = bad
-//!          in the array
+//! store:   what every mapping checks of its blocks and pages (`crate::store`)
+//! blocks:  open = the open block of a lane; closed = a candidate of the collection policy; victim = the victim of a
+//!          job; bad = without valid pages, or to be emptied
 //! planes:  room agrees with the usable blocks and the lanes that are open
 //! jobs:    all valid pages of the victim are still to be copied
 //! ```

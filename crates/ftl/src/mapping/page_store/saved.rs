@@ -90,7 +90,7 @@ impl State for PageStore {
         within("spreading", collector.spreading.load(from))?;
         within("levelling", collector.levelling.load(from))?;
         within("report", report.load(from))?;
-        load_column(from, planes, "frontiers", |plane| &mut plane.open)?;
+        load_column(from, planes, "open", |plane| &mut plane.open)?;
         load_column(from, planes, "erased", |plane| &mut plane.erased)?;
         within("opened_for", from.array(opened_for))?;
         load_column(from, planes, "jobs", |plane| &mut plane.job)?;

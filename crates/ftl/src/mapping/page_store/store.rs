@@ -181,7 +181,7 @@ impl PageStore {
     #[inline(always)] // Once for every page that is written.
     pub fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
         let page = self.blocks.page(block, page);
-        if let Some(died) = self.pages.bind(lpn, page, &mut self.blocks) {
+        if let Some(died) = self.pages.bind(lpn, (block, page), &mut self.blocks) {
             self.note_death(died);
         }
     }

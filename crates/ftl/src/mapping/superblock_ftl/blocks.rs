@@ -6,14 +6,17 @@
 use flashloom_nand::{BlockId, Lpn, Nand, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::{Lists, Violation, ensure, violation};
 
-use crate::Space;
 use crate::mapping::Context;
-use crate::store::{Blocks, Pages};
+use crate::store::{Blocks, Pages, WornOut};
+use crate::{FtlReport, Space};
 
 flashloom_units::ids! {
     /// Logical blocks that share physical blocks: a superblock of the paper.
     AreaId,
 }
+
+/// Blocks of a chip that a collection copies to, besides those of the data and the U-blocks.
+pub(super) const COLLECTED_TO: u32 = 1;
 
 /// How pages are divided into areas, and areas among chips.
 #[derive(Clone, Copy)]
@@ -48,6 +51,11 @@ impl AreaShape {
             update_blocks,
             of_chip,
         }
+    }
+
+    /// Blocks of a chip that the data take.
+    pub(super) fn data_blocks(&self) -> u32 {
+        self.areas.div_ceil(self.chips) * self.blocks
     }
 
     /// Pages by the numbers that they have here: more than the host's where areas are not full.
@@ -105,7 +113,8 @@ flashloom_units::state! {
 impl Areas {
     pub(super) fn new(shape: &AreaShape, on: &Context<'_>) -> Self {
         let Context { space, ftl, nand } = *on;
-        let blocks = Blocks::of_groups(nand, &ftl.params, 1);
+        let mut blocks = Blocks::of_groups(nand, &ftl.params, 1);
+        blocks.needed = shape.data_blocks() + shape.of_chip + COLLECTED_TO;
         let areas = shape.areas as usize;
         Self {
             shape: *shape,
@@ -123,7 +132,8 @@ impl Areas {
 
     /// Maps a page to a copy that was just programmed.
     pub(super) fn bind(&mut self, lpn: Lpn, page: Ppn) {
-        let old = self.pages.bind(lpn, page, &mut self.blocks);
+        let to = (self.blocks.block_of(page), page);
+        let old = self.pages.bind(lpn, to, &mut self.blocks);
         self.valid[self.shape.area_of(lpn).at()] += u32::from(old.is_none());
     }
 
@@ -178,8 +188,14 @@ impl Areas {
     }
 
     /// Erases a block of an area, which must have no valid pages.
-    pub(super) fn erase(&mut self, nand: &mut Nand, area: AreaId, block: BlockId, urgency: Urgency) {
-        self.blocks.reclaim(nand, block, (Origin::Merge, urgency));
+    pub(super) fn erase(
+        &mut self,
+        nand: &mut Nand,
+        report: &mut FtlReport,
+        (area, block): (AreaId, BlockId),
+        by: (Origin, Urgency),
+    ) -> Result<(), WornOut> {
+        let erased = self.blocks.reclaim(nand, report, block, by);
         self.of_areas.remove(block);
         if self.held(area) > self.shape.blocks {
             self.in_use[self.shape.chip_of(area) as usize] -= 1;
@@ -193,6 +209,7 @@ impl Areas {
                 *taking = BlockId::NONE;
             }
         }
+        erased
     }
 
     /// Whether an area of N blocks or more may open a U-block.
@@ -243,6 +260,9 @@ impl Areas {
     /// Checks a loaded state against the loaded array.
     pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check_loaded(nand)?;
+        if self.blocks.is_worn_out() {
+            return self.pages.check_loaded(&self.blocks);
+        }
         let mut area_of = vec![AreaId::NONE; self.blocks.total() as usize];
         let mut updated = vec![0; self.shape.areas as usize];
         let mut in_use = vec![0; self.in_use.len()];
@@ -266,9 +286,9 @@ impl Areas {
             in_use[chip as usize] += blocks.saturating_sub(self.shape.blocks);
             updated[area.at()] = u32::from(blocks > self.shape.blocks);
         }
-        let is_in_use = |block: u32| self.blocks.is_in_use(BlockId(block));
-        if let Some((block, _)) = (0..).zip(&area_of).find(|&(block, area)| area.is_some() != is_in_use(block)) {
-            return Err(violation!("superblocks: block {block} is in use without a superblock"));
+        let fits = |block: u32, area: &AreaId| self.blocks.fits_use(BlockId(block), area.is_some());
+        if let Some((block, _)) = (0..).zip(&area_of).find(|&(block, area)| !fits(block, area)) {
+            return Err(violation!("superblocks: block {block} is in use without a superblock, or the reverse"));
         }
         for chip in 0..self.shape.chips {
             for area in self.updated.iter(chip as usize) {
@@ -291,11 +311,11 @@ impl Areas {
 
     /// Checks that map and reverse map agree, and that all counters agree with a recount.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        self.pages.check()?;
-        self.pages.check_counts(&self.blocks)?;
-        let of_area = self.pages.map().chunks(self.shape.pages as usize);
-        let valid: Vec<_> = of_area.map(|pages| pages.iter().filter(|page| page.is_some()).count() as u32).collect();
-        ensure!(valid == self.valid, "superblocks: a superblock has not the valid pages that it counts");
+        self.pages.check_with(&self.blocks)?;
+        ensure!(
+            self.pages.mapped_of_each(self.shape.pages) == self.valid,
+            "superblocks: a superblock has not the valid pages that it counts"
+        );
         Ok(())
     }
 }
