@@ -147,7 +147,7 @@ pub struct RunArguments {
     /// Experiment, a TOML file.
     #[arg(value_name = "EXPERIMENT.toml")]
     pub experiment: String,
-    /// Set a key to another value than in the file, such as host.scheduler=noop.
+    /// Set a key to another value than in the file, such as host.scheduler=noop; the last of several for a key counts.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Write the result as JSON to a file, or to standard output (-) instead of the table.
@@ -204,7 +204,7 @@ pub struct GenerateArguments {
     /// merging.
     #[arg(long, default_value = Event::Queue.name(), value_parser = choice(Event::CHOICES, Event::named))]
     pub event: Event,
-    /// Set a key to another value than in the file, such as host.scheduler=noop.
+    /// Set a key to another value than in the file, such as host.scheduler=noop; the last of several for a key counts.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Leave out and count requests and marks that the output format cannot hold.
@@ -227,7 +227,7 @@ pub struct CompareArguments {
     /// request, with arrivals or queue depth that waver a little.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub seeds: Option<u32>,
-    /// Set a key to another value than in the file, in every run.
+    /// Set a key to another value than in the file, in every run; the last of several for a key counts.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Leave out and list combinations whose values cannot work together.

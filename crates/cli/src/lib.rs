@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::{env, panic};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use flashloom::config::registry::Registry;
 use flashloom::of_this_build;
 use flashloom::units::visible_bytes;
@@ -104,9 +104,13 @@ pub fn main(registry: Registry) -> ExitCode {
 /// The arguments of the program. The message about wrong ones repeats them, and is that of arguments made visible: the
 /// name of a file may be one of them.
 fn parsed() -> Result<Arguments, clap::Error> {
-    Arguments::try_parse().map_err(|error| {
-        let visible = |argument: OsString| visible_bytes(argument.as_encoded_bytes());
-        let mut error = Arguments::try_parse_from(env::args_os().map(visible)).err().unwrap_or(error);
+    let parse = |arguments: Vec<OsString>| {
+        let matches = definition().try_get_matches_from(arguments)?;
+        Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut definition()))
+    };
+    parse(env::args_os().collect()).map_err(|error| {
+        let visible = |argument: OsString| visible_bytes(argument.as_encoded_bytes()).into();
+        let mut error = parse(env::args_os().map(visible).collect()).err().unwrap_or(error);
         if let Some(tip) = of_other_command(&error) {
             // An option that is spelt alike and means something else, also in the line on usage.
             error.remove(ContextKind::SuggestedArg);
@@ -117,11 +121,25 @@ fn parsed() -> Result<Arguments, clap::Error> {
     })
 }
 
+/// The command line as it is; its help marks the commands that this build does not have.
+fn definition() -> clap::Command {
+    let definition = Arguments::command();
+    #[cfg(not(feature = "full"))]
+    let definition = definition.mut_subcommands(|command| {
+        let about = command.get_about().map(|about| format!("{about} (not part of this build)"));
+        match about.filter(|_| command.is_disable_help_flag_set()) {
+            Some(about) => command.about(about.clone()).long_about(about).after_help(command::absent::HELP),
+            None => command,
+        }
+    });
+    definition
+}
+
 /// The tip for an option that only other commands have.
 fn of_other_command(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
     let option = found.strip_prefix("--").filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
-    let definition = Arguments::command();
+    let definition = definition();
     let has = |command: &&clap::Command| command.get_arguments().any(|argument| argument.get_long() == Some(option));
     let named = |command: &clap::Command| format!("`flashloom {}`", command.get_name());
     let others: Vec<String> = definition.get_subcommands().filter(has).map(named).collect();

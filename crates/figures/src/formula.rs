@@ -494,6 +494,12 @@ mod tests {
     }
 
     #[test]
+    fn a_formula_has_a_longest_text() {
+        let padded = |length: usize| Formula::parse(&format!("{:length$}", 1)).is_ok();
+        assert!(padded(LONGEST) && !padded(LONGEST + 1));
+    }
+
+    #[test]
     fn the_best_of_several_runs_is_chosen_by_the_other_repetitions() {
         let fixed = |erases: [u64; 2]| {
             let result = |erases: &u64| Arc::new(json!({"ftl": {"block_erases": erases}}));

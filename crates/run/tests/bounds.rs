@@ -103,6 +103,15 @@ fn no_collection_and_no_mapping_beats_the_bound_of_erases_and_none_the_clairvoya
     }
 }
 
+/// Blocks that are bad from the factory are no spare space of the drive that knows the future either.
+#[test]
+fn bad_blocks_are_no_room_of_the_clairvoyant_drive() {
+    let runs = compare(OVERWRITES, &["run.timing=counting"], &["device.bad_blocks=0,0.1"]);
+    let waf = |run: &ComparedRun| bounds(run).ftl.as_ref().and_then(|bound| bound.clairvoyant_waf);
+    let [all, fewer] = &runs[..] else { panic!("two runs") };
+    assert!(waf(all).expect("there is spare space") < waf(fewer).expect("there is spare space"));
+}
+
 /// A run that beats the bound fails, so that none of these does: drives that are new, filled and aged, under every
 /// mapping.
 #[test]

@@ -28,7 +28,7 @@ pub struct ServeArguments {
     /// Show the drive on a page at an address of this machine alone, such as 127.0.0.1:8080.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub web: Option<SocketAddr>,
-    /// Set a key to another value than in the file, such as ftl.mapping=fast.
+    /// Set a key to another value than in the file, such as ftl.mapping=fast; the last of several for a key counts.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// How time passes.

@@ -14,5 +14,5 @@ pub fn of(place: &str, what: &str) -> Problem {
     Problem::file(place, format!("{what} is not part of this build"), "a build with every feature").with_help(HELP)
 }
 
-const HELP: &str = "in a checkout `cargo run --release -- ...` builds all of it, and `cargo install --path crates/cli` \
-                    installs it; this one was built with `--no-default-features`";
+pub const HELP: &str = "in a checkout `cargo run --release -- ...` builds all of it, and `cargo install --path \
+                        crates/cli` installs it; this one was built with `--no-default-features`";

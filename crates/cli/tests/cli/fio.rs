@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::commands::small;
 use crate::lab::{Lab, has, sets};
 
 /// A drive that is large enough for the jobs, quick to set up, and takes no simulated time.
@@ -523,6 +524,12 @@ fn bad_job_files_are_refused_with_the_place_and_what_is_allowed() {
         let message = with_job(job).refuses("run experiment.toml --fio-json out.json", &[]);
         insta::assert_snapshot!(format!("fio_{name}"), message);
     }
+}
+
+#[test]
+fn only_a_job_file_is_reported_as_fio_does() {
+    let words = ["--fio-json", "the workload is not a fio job file"];
+    small().refuses("run small.toml --fio-json out.json", &words);
 }
 
 #[test]

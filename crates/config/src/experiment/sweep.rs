@@ -222,3 +222,14 @@ pub(super) fn choose_axes(
     axes.extend(of_options);
     axes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_runs_as_the_limit_are_taken() {
+        let taken = |runs: u64| check_size(&mut Report::default(), &[], &[], NonZeroU32::new(runs as u32));
+        assert!(taken(MOST_RUNS) && !taken(MOST_RUNS + 1));
+    }
+}

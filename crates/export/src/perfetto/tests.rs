@@ -8,7 +8,7 @@ use flashloom_figures::result::RunResult;
 use flashloom_run::{Prepared, Quiet};
 use prost::Message;
 
-use super::packet::{TracePacket, TrackEvent};
+use super::packet::{CounterDescriptor, TracePacket, TrackEvent};
 use super::*;
 
 const BUSY: &str = r#"
@@ -145,6 +145,16 @@ fn every_request_is_a_slice_and_leads_to_its_flash_operations() {
     let programs = slices.iter().filter(|slice| slice.name == "program");
     assert!(programs.clone().count() > 100);
     assert!(programs.clone().all(|program| !program.flows.is_empty()), "each is for a page that some write stored");
+}
+
+#[test]
+fn the_schedulers_counter_is_a_count_above_its_group() {
+    let (trace, _) = run(&[]);
+    let tracks = trace.packet.iter().filter_map(|packet| packet.track_descriptor.as_ref());
+    let counters: Vec<_> = tracks.filter(|track| track.name() == "requests in the scheduler").collect();
+    let [counter] = counters[..] else { panic!("there is one: {counters:?}") };
+    let unit = counter.counter.as_ref().and_then(|counter| counter.unit);
+    assert_eq!((unit, counter.sibling_order_rank), (Some(CounterDescriptor::COUNT), Some(-1)));
 }
 
 #[test]

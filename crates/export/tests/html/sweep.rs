@@ -51,6 +51,8 @@ fn a_page_of_a_sweep_has_means_over_seeds_a_front_and_every_key() {
     let page = page_of(data(seeded()));
     elements(&page);
     assert!(page.contains("<h1>Sweep: results</h1>"));
+    // Of the overview: every value once, in order.
+    assert_eq!(texts(&page, "td")[..6], ["18", "0", "6", "1, 2, 3", "fifo, greedy", "1, 2, 4"]);
     let by_key = ["ftl.gc", "host.queue_depth"].map(|key| format!("By {key}: p99.9 of all requests"));
     assert_eq!(texts(&page, "figcaption")[1..], by_key);
     let front = &specs(&page)[0]["spec"];

@@ -60,8 +60,8 @@ fn core(place: Place) -> impl Iterator<Item = Column> {
 /// bounds, if they are worked out.
 ///
 /// # Errors
-/// Every name that is none, that several fields end with, or that needs bounds where there are none. The problems point
-/// into the option `--columns`.
+/// Every name that is none, that is there twice, that several fields end with, or that needs bounds where there are
+/// none. The problems point into the option `--columns`.
 pub fn chosen<'a>(
     catalog: &Catalog,
     names: &[String],
@@ -110,10 +110,11 @@ fn bounds(chosen: &[Column]) -> Vec<Column> {
     core(Place::Bounds).filter(|column| chosen.iter().all(|known| known.paths != column.paths)).collect()
 }
 
-/// The columns that were asked for by name, in that order, each once.
+/// The columns that were asked for by name, in that order.
 ///
 /// # Errors
-/// Every name that is none, that several fields end with, or that needs bounds where there are none.
+/// Every name that is none, that is there twice, that several fields end with, or that needs bounds where there are
+/// none.
 fn named<'a>(
     catalog: &Catalog,
     names: &[String],
@@ -136,6 +137,11 @@ fn named<'a>(
             Ok(found) => {
                 let new = |column: &Column| columns.iter().all(|known| known.paths != column.paths);
                 let found: Vec<Column> = found.into_iter().filter(new).collect();
+                // One beside the usual ones may be among them.
+                if found.is_empty() && names.iter().all(|name| plain(name.trim()) != ALL_USUAL) {
+                    let refusal = Refusal::new(format!("`{written}` is named twice"), "each column once");
+                    problems.push(Problem::in_text("--columns", &text, span, refusal));
+                }
                 columns.extend(found);
             }
             Err(refusal) => problems.push(Problem::in_text("--columns", &text, span, refusal)),

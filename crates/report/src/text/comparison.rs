@@ -263,7 +263,7 @@ fn left_out(comparison: &Comparison) -> String {
 fn expectations(comparison: &Comparison) -> Table {
     let row = |expected: &ExpectationResult| {
         let bounds = Bounds { at_least: expected.at_least, at_most: expected.at_most };
-        let value = expected.value.map_or("-".to_owned(), significant);
+        let value = expected.value.map_or("no number".to_owned(), significant);
         let verdict = if expected.holds { "holds" } else { "FAILS" };
         vec![expected.claim.clone(), verdict.to_owned(), value, bounds.to_string()]
     };

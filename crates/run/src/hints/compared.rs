@@ -118,6 +118,26 @@ mod tests {
     use flashloom_config::{Catalog, Source, Sweep};
 
     #[test]
+    fn a_thousandth_of_the_latency_is_a_wait() {
+        let workload = "workload.synthetic = { requests = 50 }\nworkload.replay = \"closed\"\n";
+        let source = Source::text("small.toml", &format!("{workload}device.blocks = 64\n"));
+        let sweep = Sweep { varies: &["host.scheduler=noop,deadline".to_owned()], ..Sweep::default() };
+        let experiment = Experiment::comparison_from_source(&Catalog::builtin(), source, &sweep).expect("it is sound");
+        let prepared = Prepared::new(&experiment).expect("it needs no file");
+        let mut runs = prepared.compare(false, &Quiet).expect("it runs").runs;
+        let mut is_told = |queue: f64| {
+            for run in &mut runs {
+                let latency = run.result.host.latency_ns.as_mut().expect("requests were completed");
+                let (all, waits) = (latency.all.as_mut(), latency.queue.as_mut());
+                let (all, waits) = all.zip(waits).expect("requests were completed");
+                (all.mean, waits.mean, waits.count) = (1000.0, queue, all.count);
+            }
+            compared(&experiment, &runs).iter().any(|hint| hint.about == "never-queued")
+        };
+        assert_eq!([0.0, 0.999, 1.0].map(&mut is_told), [true, true, false]);
+    }
+
+    #[test]
     fn seeds_that_change_nothing_are_no_certainty() {
         let workload = "workload.synthetic = { requests = 50, pattern = \"random\", read_share = 0.5 }\n";
         let source = Source::text("small.toml", &format!("{workload}device.blocks = 64\n"));

@@ -263,4 +263,15 @@ mod tests {
             assert_eq!(workload_of(&workload), expected);
         }
     }
+
+    #[test]
+    fn a_figure_has_every_seed_if_one_changes_it_or_the_arm_beside_it() {
+        let seeds = |draws: [bool; 2]| {
+            let name = "drawn".to_owned();
+            let study = Study { name, seeds: SEEDS, arms: Vec::new(), draws: draws.into(), replaced: Vec::new() };
+            let results = Results { studies: vec![study] };
+            results.scope(None, None).seeds(&BTreeSet::from(["drawn".to_owned()]), 1)
+        };
+        assert_eq!([[false, false], [true, false], [false, true]].map(seeds), [1, SEEDS.len(), SEEDS.len()]);
+    }
 }

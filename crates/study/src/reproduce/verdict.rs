@@ -241,7 +241,7 @@ mod tests {
         let none = of(Published::Value(0.0), Some(Band::Absolute(0.0)));
         let same = of(Published::SameAs { same_as: 1.0 }, Some(Band::Share(0.05)));
         let time = Measure { no_effect: None, ..of(Published::Value(548.0), Some(Band::Share(0.25))) };
-        let rows: [(&str, Measure, &[f64], Verdict); 27] = [
+        let rows: [(&str, Measure, &[f64], Verdict); 29] = [
             ("within the band", gain(17.7), &[15.0; 5], Reproduced),
             ("above the band", gain(17.7), &[30.0; 5], DirectionOnly),
             ("below the band", gain(17.7), &[2.0; 5], DirectionOnly),
@@ -255,6 +255,8 @@ mod tests {
             ("an effect beside no published one", none, &[-7.0], NotReproduced),
             ("no difference: all within the band", same, &[1.02, 1.03, 1.01], Reproduced),
             ("no difference: partly within it", same, &[0.9, 1.0, 1.1], TooSmall),
+            ("no difference: partly below it", same, &[0.9, 0.94, 0.98], TooSmall),
+            ("no difference: partly above it", same, &[1.02, 1.06, 1.1], TooSmall),
             ("no difference: beyond it", same, &[1.4, 1.45, 1.5], NotReproduced),
             ("a range, widened by a share of its nearer end", range, &[45.0], Reproduced),
             ("a range, widened at its farther end", range, &[95.0], Reproduced),
