@@ -110,8 +110,8 @@ pub trait MappingExtras: Component {
         false
     }
 
-    /// Whether the drive's life is over: a page could not be stored because too many blocks have gone bad. From that
-    /// page on every write is refused ([`Nand::refuse`]); stored data can still be read.
+    /// Whether the drive's life is over: too many blocks have gone bad, by programs or erases. From then on every write
+    /// is refused ([`Nand::refuse`]); stored data can still be read.
     fn is_worn_out(&self) -> bool {
         false
     }

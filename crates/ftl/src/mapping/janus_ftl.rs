@@ -86,7 +86,7 @@ const STATISTICS: &[Statistic] = &Statistic::joined::<11>(&[
             "Those among them that collections had cost enough; the others lacked a table.",
         ),
         Statistic::count("switches", "New homes that were filled in order, without a copy."),
-        Statistic::count("collections", "Collections in the page area: each gave one block."),
+        Statistic::count("collections", "Collections in the page area: each took one block out of use."),
         Statistic::count("filler_pages", "Filler pages, programmed without data by defusions."),
         Statistic::count("page_mapped_blocks", "Logical blocks that are page-mapped now."),
     ],
