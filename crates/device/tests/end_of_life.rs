@@ -7,7 +7,7 @@
 use crate::support::random::{pick, with_random_values};
 use crate::support::{Run, buffered, dftl, finish, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Completion, DeviceParams, DriveSetup, Engine, Outcome, Reason, Status, Submitted};
-use flashloom_ftl::{BAD_BLOCKS, mapping};
+use flashloom_ftl::{BLOCK_EXCHANGE, mapping};
 use flashloom_nand::NandParams;
 use flashloom_units::{Ns, Prng, US};
 use flashloom_workload::{Op, Pace, Request};
@@ -59,7 +59,7 @@ fn every_request_completes_or_fails_when_a_drive_wears_out_whatever_it_is_at() {
         let mut of_mapping = prng.branch("mapping");
         if of_mapping.chance(0.5) {
             let mappings = mapping::builtin();
-            let replacing = mappings.policies().iter().filter(|policy| policy.spec.offers.contains(&BAD_BLOCKS));
+            let replacing = mappings.policies().iter().filter(|policy| policy.spec.offers.contains(&BLOCK_EXCHANGE));
             let policy = pick(&mut of_mapping, &replacing.collect::<Vec<_>>());
             let before = std::mem::replace(&mut setup.ftl.mapping, with_random_values(&mut of_mapping, policy));
             if setup.ftl.profile(&setup.device.space()).is_err() {

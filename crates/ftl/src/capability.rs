@@ -5,8 +5,9 @@ use flashloom_units::Capability;
 /// A page-level mapping, which takes an allocation and a collection policy and replaces bad blocks.
 pub const PAGE_MAPPING: Capability = Capability::new("a page-level mapping that takes an allocation policy");
 
-/// Another mapping that does without blocks that are bad from the factory, and replaces those that fail.
-pub const BAD_BLOCKS: Capability = Capability::new("a mapping that replaces bad blocks");
+/// Another mapping that leaves it to the store which block of the array a block is: it does without blocks that are bad
+/// from the factory, and others take the place of those that fail or are too little worn.
+pub const BLOCK_EXCHANGE: Capability = Capability::new("a mapping whose blocks can be exchanged");
 
 /// A page-level mapping whose map can have one entry for several pages (`ftl.mapping_unit`).
 pub const MAPPING_UNITS: Capability = Capability::new("a mapping whose units can have several pages");

@@ -2,8 +2,10 @@
 
 use crate::{FtlParams, GcPace, SlcCacheKind, Superblock, WearLevelling};
 
-/// Keys of [`OF_PAGE_MAPPINGS`] that have an effect with every mapping that offers [`BAD_BLOCKS`](crate::BAD_BLOCKS).
-pub const OF_BAD_BLOCKS: [&str; 3] = ["device.bad_blocks", "device.program_failures", "device.erase_failures"];
+/// Keys of [`OF_PAGE_MAPPINGS`] that have an effect with every mapping that offers
+/// [`BLOCK_EXCHANGE`](crate::BLOCK_EXCHANGE), too.
+pub const OF_BLOCK_EXCHANGE: [&str; 4] =
+    ["device.bad_blocks", "device.program_failures", "device.erase_failures", "ftl.wear_levelling"];
 
 const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";
@@ -24,7 +26,7 @@ pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.hot_share", MERGES),
     ("ftl.slc_cache", "writes to blocks of its own first"),
     ("ftl.superblock", "puts blocks together by its own rules"),
-    ("ftl.wear_levelling", "levels wear by its own rules"),
+    ("ftl.wear_levelling", "moves no data to level wear"),
     ("device.bad_blocks", NO_SPARES),
     ("device.program_failures", NO_SPARES),
     ("device.erase_failures", NO_SPARES),
@@ -32,9 +34,7 @@ pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
 
 /// True if a key has an effect only with page-level mappings, whatever its value.
 pub fn is_of_page_mappings(key: &str) -> bool {
-    // Log-block mappings support `dynamic`, as they open the least worn blocks, too, and replace bad blocks.
-    let is_of_all = ["ftl.wear_levelling"].contains(&key) || OF_BAD_BLOCKS.contains(&key);
-    !is_of_all && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
+    !OF_BLOCK_EXCHANGE.contains(&key) && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
 }
 
 impl FtlParams {
@@ -42,7 +42,7 @@ impl FtlParams {
     /// configuration has the key.
     pub fn asks_of_page_mapping(&self, key: &str, is_given: bool) -> bool {
         match key {
-            // These five have only one value each that a log-block mapping does not support.
+            // These five have only one value each that another mapping may not support.
             "ftl.wear_levelling" => self.wear_levelling == WearLevelling::Static,
             "ftl.gc_pace" => is_given && self.gc_pace == GcPace::Deadline,
             "ftl.gc_low_watermark" => self.gc_low_watermark > 0.0,

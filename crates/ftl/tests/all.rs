@@ -9,6 +9,7 @@ mod janus_ftl;
 mod kast_model;
 mod kit;
 mod last_model;
+mod levelling;
 mod mapping_units;
 mod perfect_workloads;
 mod random_operations;

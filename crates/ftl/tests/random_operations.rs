@@ -152,6 +152,8 @@ struct Seen {
     merges: [u64; 3],
     fillers: u64,
     moved: u64,
+    /// Blocks whose data moved because they were little worn.
+    levelled: u64,
     /// Fusions, defusions and collections of Janus-FTL.
     work: [u64; 3],
 }
@@ -173,6 +175,7 @@ fn run(mapping: &str, in_units: bool) -> Seen {
         });
         operate(&mut ftl, &mut prng, &mix, 250, |_| ());
         seen.collected += ftl.nand.counts().erases[Origin::Gc as usize];
+        seen.levelled += ftl.report().wear_moves.unwrap_or(0);
         seen.rewritten += ftl.report().unit_rewrites.unwrap_or(0);
         let counts = |name: &str| mapping.spec.statistics.iter().any(|one| one.name == name);
         if counts("full_merges") {
@@ -191,6 +194,7 @@ fn run(mapping: &str, in_units: bool) -> Seen {
         }
     }
     println!("{}: {seen:?}", mapping.spec.name);
+    assert!(seen.levelled > 0, "little-worn blocks were used again: {seen:?}");
     seen
 }
 

@@ -2,7 +2,7 @@
 //! [`Cache`](super::Cache) by all later ones.
 //!
 //! ```text
-//! line 1   flashloom-state 8
+//! line 1   flashloom-state 9
 //! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}, and
 //!          "served": true if it has served requests since and was switched off
 //! line 3   SHA-256 of line 2 and of the state, in hexadecimal
@@ -37,7 +37,7 @@ use flashloom_config::registry::Registry;
 use flashloom_config::{Config, Experiment, Precondition, Variant, json_value};
 
 /// First line of a file.
-const MAGIC: &str = "flashloom-state 8";
+const MAGIC: &str = "flashloom-state 9";
 
 /// Sections whose keys all count, except those listed below as mattering only later; of other sections only single keys
 /// count.

@@ -212,7 +212,7 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     expect(other, &["`ftl.gc_low_watermark` = 0.0", "0.1, as the drive in", advice]);
     expect(refused(b"", &[]), &["no saved drive"]);
     let format = refused(b"flashloom-state 4\n{}\n", &[]);
-    expect(format, &["a state of format 4", "this program reads `flashloom-state 8`"]);
+    expect(format, &["a state of format 4", "this program reads `flashloom-state 9`"]);
     expect(refused(&file[..file.len() - 9], &[]), &["the state is cut off"]);
     let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;
     expect(refused(&file[..header / 2], &[]), &["damaged"]);

@@ -1,6 +1,6 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::{BAD_BLOCKS, OF_BAD_BLOCKS, OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
+use flashloom_ftl::{BLOCK_EXCHANGE, OF_BLOCK_EXCHANGE, OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
 use flashloom_host::{BlockLayer, HostParams, Linux, Throttling};
 use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
@@ -173,14 +173,14 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     let is_asked = |key: &str| {
         // An allocation that needs a page-level mapping says so itself.
         let says_so = key == "ftl.allocation" && !config.policy(key).0.needs.is_empty();
-        let replaces = OF_BAD_BLOCKS.contains(&key) && config.mapping_offers(BAD_BLOCKS);
+        let replaces = OF_BLOCK_EXCHANGE.contains(&key) && config.mapping_offers(BLOCK_EXCHANGE);
         !says_so && !replaces && config.ftl.asks_of_page_mapping(key, config.settings.asks(key))
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
         let page_level = offering(config, PAGE_MAPPING);
-        let expected = match OF_BAD_BLOCKS.contains(key) {
-            true => format!("another mapping: {page_level}, {}", offering(config, BAD_BLOCKS)),
+        let expected = match OF_BLOCK_EXCHANGE.contains(key) {
+            true => format!("another mapping: {page_level}, {}", offering(config, BLOCK_EXCHANGE)),
             false => format!("a page-level mapping: {page_level}"),
         };
         // What a preset says cannot be left out.

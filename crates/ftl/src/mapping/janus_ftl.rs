@@ -52,8 +52,8 @@ use flashloom_units::{Statistic, Value, Violation, params};
 use super::log_block::{Costs, LongestWait, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::store::{Replaced, WornOut, good_blocks};
-use crate::{ADDRESS_BYTES, BAD_BLOCKS, FtlReport, PageWrite, Space};
+use crate::store::{Upkeep, WornOut, good_blocks};
+use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, FtlReport, PageWrite, Space};
 use areas::{Areas, KEPT_FREE, Shape};
 
 params! {
@@ -107,7 +107,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "With memory for a table of every logical block use `page`, which gathers free space from the whole \
               drive. Random writes to more logical blocks than there are tables for copy a whole one each: use `dftl`.",
     needs: &[],
-    offers: &[BAD_BLOCKS, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, Capability::SAVED_STATE],
     params: JanusFtlParams::PARAMS,
     statistics: STATISTICS,
 };
@@ -193,16 +193,16 @@ struct JanusFtl {
     urgency: Urgency,
     report: FtlReport,
     counts: Counts,
-    /// Time of the jobs that the page being written has caused, and what failed blocks took.
+    /// Time of the jobs that the page being written has caused, and what blocks took besides.
     waited_ns: Ns,
-    failed: Replaced,
+    upkeep: Upkeep,
     can_fail: bool,
 }
 
 flashloom_units::state! {
     JanusFtl {
         nested areas, report, counts;
-        fixed sequential_pages, costs, urgency, waited_ns, failed, can_fail;
+        fixed sequential_pages, costs, urgency, waited_ns, upkeep, can_fail;
     }
 }
 
@@ -217,7 +217,7 @@ impl JanusFtl {
             report: FtlReport::default(),
             counts: Counts::default(),
             waited_ns: 0,
-            failed: Replaced::default(),
+            upkeep: Upkeep::default(),
             can_fail: nand.can_fail(),
         })
     }
@@ -255,13 +255,13 @@ impl JanusFtl {
 
     fn store_page(&mut self, nand: &mut Nand, write: &PageWrite, run: u32) -> Result<(), WornOut> {
         let (block, offset) = self.areas.shape.place_of(write.lpn);
-        (self.waited_ns, self.failed) = (0, Replaced::default());
+        (self.waited_ns, self.upkeep) = (0, Upkeep::default());
         self.make_room(nand, self.areas.shape.chip_of(block))?;
         self.areas.touch(block);
         let to = self.choose(nand, block, offset, run)?;
         let (of, by) = ((&mut self.report, &self.areas.pages), (Origin::Merge, self.urgency));
         let page = self.areas.pool.write(nand, of, write, OpId::DONE, to, by);
-        self.count_replaced();
+        self.count_upkeep();
         self.areas.bind(write.lpn, page?);
         self.areas.close_full(block);
         if let Some(old) = self.areas.finish_stream(block) {
@@ -273,7 +273,7 @@ impl JanusFtl {
                 })?;
             }
         }
-        self.counts.longest.note(&self.costs, self.waited_ns, self.failed);
+        self.counts.longest.note(&self.costs, self.waited_ns, self.upkeep);
         let (longest, bound) = (self.counts.longest.wait_ns, self.wait_bound_ns());
         assert!(longest <= bound, "a page of the host caused {longest} ns of work, not {bound} at most");
         Ok(())
@@ -402,7 +402,7 @@ impl JanusFtl {
     fn copy_or_fill(&mut self, nand: &mut Nand, lpn: Lpn, to: BlockId) -> Result<(), WornOut> {
         let from = self.areas.pages.newest(lpn);
         let page = self.areas.pool.append(nand, from, to, (Origin::Merge, self.urgency));
-        self.count_replaced();
+        self.count_upkeep();
         let page = page?;
         self.report.page_copies += 1;
         if from.is_some() {
@@ -414,14 +414,16 @@ impl JanusFtl {
     }
 
     fn erase(&mut self, nand: &mut Nand, block: BlockId) -> Result<(), WornOut> {
-        self.areas.erase(nand, &mut self.report, block, (Origin::Merge, self.urgency))
+        let erased = self.areas.erase(nand, &mut self.report, block, (Origin::Merge, self.urgency));
+        self.count_upkeep();
+        erased
     }
 
-    /// Counts the copies to blocks that have taken the place of failed ones.
-    fn count_replaced(&mut self) {
-        if let Some(replaced) = self.areas.pool.take_replaced() {
-            self.report.page_copies += u64::from(replaced.copies);
-            self.failed += replaced;
+    /// Counts the copies to blocks that have taken the place of others.
+    fn count_upkeep(&mut self) {
+        if let Some(upkeep) = self.areas.pool.take_upkeep() {
+            self.report.page_copies += u64::from(upkeep.copies);
+            self.upkeep += upkeep;
         }
     }
 }
@@ -507,13 +509,14 @@ impl Mapping for JanusFtl {
         let Shape { blocks, chips, tables, streams, pages, .. } = self.areas.shape;
         let of_blocks = ADDRESS_BYTES * (u64::from(blocks) + u64::from(chips) * u64::from(streams));
         let of_tables = u64::from(chips) * u64::from(tables) * table_bytes(pages);
-        let retired = self.areas.pool.retired_in_array(self.can_fail);
-        FtlReport { memory_bytes: Some(of_blocks + of_tables), retired, ..self.report.clone() }
+        let (retired, wear_moves) = (self.areas.pool.retired_in_array(self.can_fail), self.areas.pool.wear_moves());
+        FtlReport { memory_bytes: Some(of_blocks + of_tables), retired, wear_moves, ..self.report.clone() }
     }
 
     fn reset_report(&mut self) {
         self.report = FtlReport::default();
         self.counts = Counts::default();
+        self.areas.pool.reset_wear_moves();
     }
 
     fn free_blocks(&self) -> u64 {

@@ -19,7 +19,7 @@ use super::Site;
 use super::bast::Bast;
 use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store};
 use crate::store::WornOut;
-use crate::{BAD_BLOCKS, PageWrite};
+use crate::{BLOCK_EXCHANGE, PageWrite};
 
 params! {
     /// Parameters of MCSplit.
@@ -44,7 +44,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "A small random write makes a whole stripe merge: lower `width`, or use `bast` behind a buffer that \
               evicts to all chips at a time (`buffer.rate` = `cave`).",
     needs: &[],
-    offers: &[BAD_BLOCKS, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, Capability::SAVED_STATE],
     params: McSplitParams::PARAMS,
     statistics: MERGES,
 };

@@ -56,8 +56,8 @@ use super::log_block::{Costs, LongestWait, merges, time_figures, times};
 use super::translation::MapReport;
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::store::{Replaced, WornOut, good_blocks};
-use crate::{ADDRESS_BYTES, BAD_BLOCKS, FtlReport, PageWrite, Space};
+use crate::store::{Upkeep, WornOut, good_blocks};
+use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, FtlReport, PageWrite, Space};
 use blocks::{AreaId, AreaShape, Areas, COLLECTED_TO};
 use tables::{LEVELS, TableReport, Tables};
 
@@ -116,7 +116,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "Where whole blocks are written in order `bast` does as well without a page map. With memory for a page \
               map use `page`, which gathers free space from the whole drive.",
     needs: &[],
-    offers: &[BAD_BLOCKS, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, Capability::SAVED_STATE],
     params: SuperblockFtlParams::PARAMS,
     statistics: STATISTICS,
 };
@@ -193,16 +193,16 @@ struct SuperblockFtl {
     urgency: Urgency,
     report: FtlReport,
     collections: Collections,
-    /// Time of the collection that the page being written has caused, and what failed blocks took.
+    /// Time of the collection that the page being written has caused, and what blocks took besides.
     waited_ns: Ns,
-    failed: Replaced,
+    upkeep: Upkeep,
     can_fail: bool,
 }
 
 flashloom_units::state! {
     SuperblockFtl {
         nested areas, tables, report, collections;
-        fixed costs, most, urgency, waited_ns, failed, can_fail;
+        fixed costs, most, urgency, waited_ns, upkeep, can_fail;
     }
 }
 
@@ -220,7 +220,7 @@ impl SuperblockFtl {
             report: FtlReport::default(),
             collections: Collections::default(),
             waited_ns: 0,
-            failed: Replaced::default(),
+            upkeep: Upkeep::default(),
             can_fail: nand.can_fail(),
         })
     }
@@ -247,7 +247,7 @@ impl SuperblockFtl {
     }
 
     fn store_page(&mut self, nand: &mut Nand, write: &PageWrite) -> Result<(), WornOut> {
-        (self.waited_ns, self.failed) = (0, Replaced::default());
+        (self.waited_ns, self.upkeep) = (0, Upkeep::default());
         let area = self.areas.shape.area_of(write.lpn);
         let found = self.look_up(nand, write.lpn);
         let open = match self.areas.open_block(area) {
@@ -259,17 +259,17 @@ impl SuperblockFtl {
         };
         let (of, by) = ((&mut self.report, &self.areas.pages), (Origin::Merge, self.urgency));
         let page = self.areas.blocks.write(nand, of, write, found, open, by);
-        self.count_replaced();
+        self.count_upkeep();
         self.bind(write.lpn, page?);
-        self.collections.longest.note(&self.costs, self.waited_ns, self.failed);
+        self.collections.longest.note(&self.costs, self.waited_ns, self.upkeep);
         Ok(())
     }
 
-    /// Counts the copies to blocks that have taken the place of failed ones.
-    fn count_replaced(&mut self) {
-        if let Some(replaced) = self.areas.blocks.take_replaced() {
-            self.report.page_copies += u64::from(replaced.copies);
-            self.failed += replaced;
+    /// Counts the copies to blocks that have taken the place of others.
+    fn count_upkeep(&mut self) {
+        if let Some(upkeep) = self.areas.blocks.take_upkeep() {
+            self.report.page_copies += u64::from(upkeep.copies);
+            self.upkeep += upkeep;
         }
     }
 
@@ -352,7 +352,7 @@ impl SuperblockFtl {
         let from = self.areas.pages.newest(lpn);
         debug_assert!(from.is_some(), "a survivor is mapped");
         let page = self.areas.blocks.append(nand, from, to, (Origin::Merge, self.urgency));
-        self.count_replaced();
+        self.count_upkeep();
         self.bind(lpn, page?);
         self.report.page_copies += 1;
         Ok(open.is_none())
@@ -360,7 +360,9 @@ impl SuperblockFtl {
 
     fn erase(&mut self, nand: &mut Nand, area: AreaId, block: BlockId) -> Result<(), WornOut> {
         self.tables.erased(&self.areas.blocks, area, block);
-        self.areas.erase(nand, &mut self.report, (area, block), (Origin::Merge, self.urgency))
+        let erased = self.areas.erase(nand, &mut self.report, (area, block), (Origin::Merge, self.urgency));
+        self.count_upkeep();
+        erased
     }
 }
 
@@ -445,13 +447,15 @@ impl Mapping for SuperblockFtl {
     fn report(&self) -> FtlReport {
         let of_blocks = ADDRESS_BYTES * u64::from(self.areas.blocks.total());
         let memory_bytes = Some(of_blocks + self.tables.memory_bytes());
-        FtlReport { memory_bytes, retired: self.areas.blocks.retired_in_array(self.can_fail), ..self.report.clone() }
+        let (retired, wear_moves) = (self.areas.blocks.retired_in_array(self.can_fail), self.areas.blocks.wear_moves());
+        FtlReport { memory_bytes, retired, wear_moves, ..self.report.clone() }
     }
 
     fn reset_report(&mut self) {
         self.report = FtlReport::default();
         self.collections = Collections::default();
         self.tables.report = TableReport::default();
+        self.areas.blocks.reset_wear_moves();
     }
 
     fn free_blocks(&self) -> u64 {

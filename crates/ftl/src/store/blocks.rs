@@ -10,7 +10,8 @@ use flashloom_nand::{BlockId, Geometry, Nand, NandParams, PlaneId, Ppn};
 use flashloom_units::{Violation, ensure, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
-use super::failures::{Replaced, WornOut};
+use super::failures::{Upkeep, WornOut};
+use super::levelling::Levelling;
 use super::superblocks::{self, Superblocks};
 use crate::allocation::stripe;
 use crate::{FtlParams, RetiredBlocks, WearLevelling};
@@ -38,13 +39,19 @@ pub(crate) fn good_blocks(nand: &NandParams) -> (u64, &'static str) {
     (u64::from(nand.planes) * u64::from(nand.blocks - bad), which)
 }
 
+fn of_plane(geometry: Geometry, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone {
+    let first = geometry.first_block(plane).0;
+    (first..first + geometry.blocks).map(BlockId)
+}
+
 /// State, pages and wear of every block; the free blocks of each plane.
 pub(crate) struct Blocks {
     /// Planes, blocks and pages in the mapping's numbering.
     pub(crate) geometry: Geometry,
     /// Their place in the array.
     pub(crate) superblocks: Superblocks,
-    levelling: WearLevelling,
+    order: WearLevelling,
+    pub(super) levelling: Option<Levelling>,
     pub(super) state: Vec<BlockState>,
     /// Pages programmed since the last erase: the next one is programmed at this index.
     pub(super) written: Vec<u32>,
@@ -59,26 +66,24 @@ pub(crate) struct Blocks {
     /// Good blocks of each plane without which a mapping that replaces blocks cannot go on; 0 for others.
     pub(crate) needed: u32,
     pub(super) is_worn_out: bool,
-    pub(super) replaced: Replaced,
+    pub(super) upkeep: Upkeep,
 }
 
 flashloom_units::state! {
     Blocks {
         array state, free;
-        nested written, valid, erases, bad_in_plane, superblocks;
+        nested written, valid, erases, bad_in_plane, superblocks, levelling;
         value freed, total_free, retired, is_worn_out;
-        fixed geometry, levelling, needed, replaced;
+        fixed geometry, order, needed, upkeep;
     }
 }
 
 impl Blocks {
     /// All blocks of an erased array free, except factory bad blocks.
-    pub(crate) fn new(geometry: Geometry, superblocks: Superblocks, levelling: WearLevelling, nand: &Nand) -> Self {
+    pub(crate) fn new(geometry: Geometry, superblocks: Superblocks, params: &FtlParams, nand: &Nand) -> Self {
         let blocks = geometry.total_blocks() as usize;
-        let of_plane = |plane| {
-            let first = geometry.first_block(PlaneId(plane)).0;
-            (first..first + geometry.blocks).map(BlockId)
-        };
+        let of_plane = |plane| of_plane(geometry, PlaneId(plane));
+        let is_levelled = params.wear_levelling == WearLevelling::Static;
         let is_bad = |block| superblocks.is_bad(nand, block);
         let planes = 0..geometry.total_planes();
         let free = |plane| of_plane(plane).filter(|&block| !is_bad(block)).map(|block| Reverse((0, block))).collect();
@@ -88,7 +93,8 @@ impl Blocks {
         let factory = bad_in_plane.iter().map(|&bad| u64::from(bad)).sum();
         Self {
             geometry,
-            levelling,
+            order: params.wear_levelling,
+            levelling: is_levelled.then(|| Levelling::new(geometry.total_planes(), params.wear_threshold)),
             state: (0..blocks as u32).map(state).collect(),
             written: vec![0; blocks],
             valid: vec![0; blocks],
@@ -100,7 +106,7 @@ impl Blocks {
             retired: RetiredBlocks { factory, ..RetiredBlocks::default() },
             needed: 0,
             is_worn_out: false,
-            replaced: Replaced::default(),
+            upkeep: Upkeep::default(),
             superblocks,
         }
     }
@@ -112,7 +118,12 @@ impl Blocks {
         let dies = stripe(array, params.stripe_order).into_iter().map(|plane| array.die_of(plane));
         let dies: Vec<_> = dies.filter(|die| !std::mem::replace(&mut seen[die.at()], true)).collect();
         let superblocks = Superblocks::of_groups(nand, &dies, width);
-        Self::new(superblocks::groups(array, width), superblocks, params.wear_levelling, nand)
+        Self::new(superblocks::groups(array, width), superblocks, params, nand)
+    }
+
+    /// The blocks of a plane.
+    pub(crate) fn of_plane(&self, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone + use<> {
+        of_plane(self.geometry, plane)
     }
 
     /// Number of blocks.
@@ -251,11 +262,6 @@ impl Blocks {
         self.freed == 0
     }
 
-    /// Erase count of each block.
-    pub(crate) fn erase_counts(&self) -> &[u32] {
-        &self.erases
-    }
-
     /// Opens a free block of a plane, chosen by wear levelling.
     pub(crate) fn open(&mut self, plane: PlaneId) -> BlockId {
         self.open_another(plane, BlockId::NONE)
@@ -297,12 +303,38 @@ impl Blocks {
         block
     }
 
+    /// The block whose data has to move after an erase of `erased`, of those of its plane that `can_move` holds for;
+    /// `None` if the spread is small enough, or wear is not levelled so.
+    pub(crate) fn coldest(&mut self, erased: BlockId, can_move: impl Fn(&Self, BlockId) -> bool) -> Option<BlockId> {
+        let mut levelling = self.levelling.take()?;
+        let plane = self.plane_of(erased);
+        let blocks = (&self.erases[..], self.of_plane(plane));
+        let coldest = levelling.coldest((plane, erased), blocks, |block| can_move(self, block));
+        self.levelling = Some(levelling);
+        coldest
+    }
+
+    /// Counts a block whose data moves because it is little worn.
+    pub(crate) fn count_wear_move(&mut self) {
+        self.levelling.iter_mut().for_each(|levelling| levelling.moves += 1);
+    }
+
+    /// Blocks whose data was moved because they were little worn, since the last reset; `None` if none ever is.
+    pub(crate) fn wear_moves(&self) -> Option<u64> {
+        self.levelling.as_ref().map(|levelling| levelling.moves)
+    }
+
+    /// Resets [`Self::wear_moves`].
+    pub(crate) fn reset_wear_moves(&mut self) {
+        self.levelling.iter_mut().for_each(|levelling| levelling.moves = 0);
+    }
+
     /// Returns an erased block to the pool.
     pub(crate) fn release(&mut self, block: BlockId) {
         self.count_erase(block);
         self.state[block.at()] = BlockState::Free;
         self.total_free += 1;
-        let rank = match self.levelling {
+        let rank = match self.order {
             WearLevelling::Dynamic | WearLevelling::Static => self.erases[block.at()],
             WearLevelling::None => self.freed,
         };
@@ -396,7 +428,14 @@ impl Blocks {
         if erases != u64::from(self.freed) || self.freed > u32::MAX / 2 {
             return Err(violation!("blocks: {erases} erases, but {} counted", self.freed));
         }
-        Ok(())
+        let known = self.levelling.as_ref();
+        let of_plane = |plane| (&self.erases[..], self.of_plane(plane));
+        let mut mistaken =
+            (0..self.geometry.total_planes()).map(PlaneId).filter_map(|plane| known?.mistaken(plane, of_plane(plane)));
+        match mistaken.next() {
+            Some(block) => Err(violation!("blocks: {} was erased less often than all of its plane were", block.0)),
+            None => Ok(()),
+        }
     }
 
     /// Whether a block is bad in the array, too, or was programmed and erased there as often as it is counted here.

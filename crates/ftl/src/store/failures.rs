@@ -1,8 +1,7 @@
-//! What failed programs and erases lead to, as mappings count it.
+//! What blocks that fail or wear lead to, as mappings count it.
 
 use std::ops::AddAssign;
 
-use flashloom_nand::Nand;
 use serde::{Deserialize, Serialize};
 
 /// The drive's life is over: a plane has fewer good blocks than its mapping needs. Nothing is programmed or erased from
@@ -10,27 +9,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WornOut;
 
-/// What replacing blocks took.
+/// What blocks took beside what the mapping asked of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Replaced {
+pub(crate) struct Upkeep {
     /// Programs that failed.
     pub(crate) failures: u32,
-    /// Copies that followed from them.
+    /// Blocks whose data moved because they were little worn; each was erased.
+    pub(crate) exchanges: u32,
+    /// Copies that followed from either.
     pub(crate) copies: u32,
 }
 
-impl AddAssign for Replaced {
+impl AddAssign for Upkeep {
     fn add_assign(&mut self, other: Self) {
         self.failures += other.failures;
+        self.exchanges += other.exchanges;
         self.copies += other.copies;
-    }
-}
-
-impl Replaced {
-    /// Whether an array whose blocks have `pages` pages can have led to this: each block fails once at most, and each
-    /// failure leads to `pages` - 1 copies at most.
-    pub(crate) fn is_within(&self, pages: u32, nand: &Nand) -> bool {
-        let most = if nand.can_fail() { nand.geometry().total_blocks() } else { 0 };
-        u64::from(self.failures) <= most && u64::from(self.copies) <= u64::from(self.failures) * u64::from(pages - 1)
     }
 }

@@ -6,11 +6,12 @@
 mod blocks;
 mod emitted;
 mod failures;
+mod levelling;
 mod pages;
 mod replace;
 pub(crate) mod superblocks;
 mod valid_pages;
 
 pub(crate) use blocks::{BlockState, Blocks, good_blocks};
-pub(crate) use failures::{Replaced, WornOut};
+pub(crate) use failures::{Upkeep, WornOut};
 pub(crate) use pages::{Pages, REVERSE_AHEAD};

@@ -1,26 +1,39 @@
-//! Blocks that fail, under mappings that name the block of every page: another block takes the place of a failed one.
+//! Blocks that fail or wear, under mappings that name the block of every page: another block takes their place.
 //!
 //! ```text
-//! a program fails:  a free block of the plane gets the number of the failed one, and copies of the pages before the
-//!                   failed one; then the page itself is programmed there. No map or list changes
-//! an erase fails:   the block is not used again
-//! worn out:         a plane has fewer good blocks than its mapping needs
+//! a program fails:     a free block of the plane gets the number of the failed one, and copies of the pages before the
+//!                      failed one; then the page itself is programmed there. No map or list changes
+//! an erase fails:      the block is not used again
+//! too little worn:     after an erase, with static wear levelling (levelling): the most worn free block of the plane
+//!                      gets the number and copies of the pages of a block that is little worn, which is erased
+//! worn out:            a plane has fewer good blocks than its mapping needs
 //! ```
 //!
 //! Dead pages are copied, too: blocks are programmed in order, a page may be copied before it is mapped, and a spare
 //! area may still be needed. A failed program costs its own time and at most N - 1 copies, N being the pages of a
-//! block, whatever the block was used for. A block may fail while it takes the place of another, at the same price.
+//! block, whatever the block was used for; an exchange costs at most N copies and an erase. A block may fail while it
+//! takes the place of another: that of a failed one is replaced in turn, at the same price; an exchange is given up.
 
 use super::Blocks;
-use super::failures::{Replaced, WornOut};
+use super::failures::{Upkeep, WornOut};
 use crate::FtlReport;
 use flashloom_nand::{BlockId, Nand, Origin, Status, Urgency};
 
 impl Blocks {
-    /// What replacing blocks took since the last call; `None` if none was replaced.
+    /// What blocks took since the last call beside what the mapping asked of them; `None` if that was nothing.
     #[inline(always)]
-    pub(crate) fn take_replaced(&mut self) -> Option<Replaced> {
-        (self.replaced.failures > 0).then(|| std::mem::take(&mut self.replaced))
+    pub(crate) fn take_upkeep(&mut self) -> Option<Upkeep> {
+        (self.upkeep != Upkeep::default()).then(|| std::mem::take(&mut self.upkeep))
+    }
+
+    /// Whether blocks of this array can have taken this much while one page of the host waited: each block fails once
+    /// at most, and is exchanged once at most.
+    pub(crate) fn can_have_taken(&self, upkeep: Upkeep, nand: &Nand) -> bool {
+        let failures = if nand.can_fail() { nand.geometry().total_blocks() } else { 0 };
+        let exchanges = if self.levelling.is_some() { u64::from(self.total()) } else { 0 };
+        let found = [upkeep.failures, upkeep.exchanges].map(u64::from);
+        let copies = found[0] * u64::from(self.pages() - 1) + found[1] * u64::from(self.pages());
+        found[0] <= failures && found[1] <= exchanges && u64::from(upkeep.copies) <= copies.min(u64::from(u32::MAX / 2))
     }
 
     /// Whether a plane has fewer good blocks than the mapping needs.
@@ -39,7 +52,7 @@ impl Blocks {
         // The number that the block with the pages has meanwhile.
         let mut source = None;
         loop {
-            self.replaced.failures += 1;
+            self.upkeep.failures += 1;
             if self.retire_failed(block).is_err() {
                 source.into_iter().for_each(|source| self.swap(block, source));
                 return Err(WornOut);
@@ -47,18 +60,23 @@ impl Blocks {
             let spare = self.open(self.plane_of(block));
             self.swap(block, spare);
             let source = *source.get_or_insert(spare);
-            if (0..kept).all(|_| self.copy_to_place(nand, source, block, by) == Status::Passed) {
+            if self.copy_pages(nand, source, kept, block, by) == Status::Passed {
                 return Ok(());
             }
         }
     }
 
-    /// Copies a page of the block that is numbered `source` to the next page of the one that takes its place.
-    fn copy_to_place(&mut self, nand: &mut Nand, source: BlockId, block: BlockId, by: (Origin, Urgency)) -> Status {
-        let index = self.take(block, 1);
-        let status = self.relocate(nand, self.page(source, index), (block, index), by, None);
-        self.replaced.copies += u32::from(status == Status::Passed);
-        status
+    /// Copies the first pages of a block to an empty one, until one cannot be programmed.
+    fn copy_pages(&mut self, nand: &mut Nand, from: BlockId, pages: u32, to: BlockId, by: (Origin, Urgency)) -> Status {
+        for _ in 0..pages {
+            let index = self.take(to, 1);
+            let status = self.relocate(nand, self.page(from, index), (to, index), by, None);
+            if status != Status::Passed {
+                return status;
+            }
+            self.upkeep.copies += 1;
+        }
+        Status::Passed
     }
 
     /// Exchanges the blocks that two numbers stand for: a block in use, and one without valid pages.
@@ -69,10 +87,11 @@ impl Blocks {
         self.state.swap(block.at(), other.at());
     }
 
-    /// Erases a block, which must have no valid pages, and frees it, unless an erase fails. Counts those that pass.
+    /// Erases a block, which must have no valid pages, and frees it, unless an erase fails; then levels wear, if that
+    /// is asked for. Counts the erases that pass.
     ///
     /// # Errors
-    /// One fails, and the plane has too few blocks now.
+    /// A block fails, and the plane has too few now.
     pub(crate) fn reclaim(
         &mut self,
         nand: &mut Nand,
@@ -80,13 +99,49 @@ impl Blocks {
         block: BlockId,
         by: (Origin, Urgency),
     ) -> Result<(), WornOut> {
+        if !self.erase_and_release(nand, report, block, by)? {
+            return Ok(());
+        }
+        match self.coldest(block, |all, block| all.fits_use(block, true) && all.written(block) > 0) {
+            Some(cold) => self.exchange(nand, report, cold, (Origin::Wear, by.1)),
+            None => Ok(()),
+        }
+    }
+
+    /// Erases a block and frees it; false if it fails and is not used again.
+    fn erase_and_release(
+        &mut self,
+        nand: &mut Nand,
+        report: &mut FtlReport,
+        block: BlockId,
+        by: (Origin, Urgency),
+    ) -> Result<bool, WornOut> {
         let failed = self.erase(nand, block, by);
         report.block_erases += u64::from(self.superblocks.width() - failed);
         if failed == 0 {
             self.release(block);
-            return Ok(());
+            return Ok(true);
         }
         self.erase_failed(block);
-        self.check_life(block)
+        self.check_life(block).map(|()| false)
+    }
+
+    /// Puts the most worn free block of the plane in the place of one in use that is little worn, and frees that.
+    fn exchange(
+        &mut self,
+        nand: &mut Nand,
+        report: &mut FtlReport,
+        cold: BlockId,
+        by: (Origin, Urgency),
+    ) -> Result<(), WornOut> {
+        let worn = self.open_worn(self.plane_of(cold));
+        if self.copy_pages(nand, cold, self.written(cold), worn, by) != Status::Passed {
+            self.upkeep.failures += 1;
+            return self.retire_failed(worn);
+        }
+        self.swap(cold, worn);
+        self.upkeep.exchanges += 1;
+        self.count_wear_move();
+        self.erase_and_release(nand, report, worn, by).map(|_| ())
     }
 }

@@ -4,7 +4,7 @@ use flashloom_nand::NandParams;
 use flashloom_units::Ns;
 
 use crate::placement::Times;
-use crate::store::Replaced;
+use crate::store::Upkeep;
 
 /// Latencies of merge operations on an idle chip.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +60,9 @@ impl Costs {
         Times { read_ns, program_ns, copy_ns, change_ns: self.of(pages, 1) }
     }
 
-    /// Time of failed programs, and of the copies that follow from them.
-    pub(super) fn of_replaced(&self, Replaced { failures, copies }: Replaced) -> Ns {
-        u64::from(failures) * self.program_ns + self.of(copies, 0)
+    /// Time of failed programs and of exchanges of blocks, with the copies that follow from them.
+    pub(super) fn of_upkeep(&self, Upkeep { failures, exchanges, copies }: Upkeep) -> Ns {
+        u64::from(failures) * self.program_ns + self.of(copies, exchanges)
     }
 
     /// Cost of a full merge: N k C_copy + (k + 1) C_erase (KAST, section II), with N pages a block.

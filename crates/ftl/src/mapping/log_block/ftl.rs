@@ -398,13 +398,14 @@ impl<S: Scheme> Mapping for Ftl<S> {
 
     fn report(&self) -> FtlReport {
         let memory = self.store.memory_bytes(S::BYTES_A_LOG_PAGE, self.scheme.in_place_log_blocks());
-        let retired = self.store.blocks.retired_in_array(self.can_fail);
-        FtlReport { memory_bytes: Some(memory), retired, ..self.store.report.clone() }
+        let (retired, wear_moves) = (self.store.blocks.retired_in_array(self.can_fail), self.store.blocks.wear_moves());
+        FtlReport { memory_bytes: Some(memory), retired, wear_moves, ..self.store.report.clone() }
     }
 
     fn reset_report(&mut self) {
         self.store.report = FtlReport::default();
         *self.store.merges = MergeReport::default();
+        self.store.blocks.reset_wear_moves();
         self.streams.iter_mut().for_each(Streams::reset_report);
     }
 

@@ -4,7 +4,7 @@ use flashloom_units::{Best, Figure, Latency, Ns, Statistic, Unit};
 use serde::{Deserialize, Serialize};
 
 use super::costs::Costs;
-use crate::store::Replaced;
+use crate::store::Upkeep;
 
 /// Counts of merges of the three kinds: what each is.
 pub(in crate::mapping) const fn merges([switch, partial, full]: [&'static str; 3]) -> [Statistic; 3] {
@@ -74,26 +74,32 @@ pub(crate) struct Bounds {
     pub(crate) reserved_pages: u64,
 }
 
-/// The longest wait of a host page, and the most failed programs in one wait.
+/// The longest wait of a host page; the most failed programs and the most exchanges in one wait.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LongestWait {
     pub(crate) wait_ns: Ns,
     failures: u32,
+    exchanges: u32,
 }
 
 impl LongestWait {
-    /// Notes what a page waited for beside what failures took, and that.
-    pub(crate) fn note(&mut self, costs: &Costs, wait_ns: Ns, failed: Replaced) {
-        let of_failed = if failed.failures > 0 { costs.of_replaced(failed) } else { 0 };
-        self.wait_ns = self.wait_ns.max(wait_ns + of_failed);
-        self.failures = self.failures.max(failed.failures);
+    /// Notes what a page waited for beside what blocks took, and that.
+    pub(crate) fn note(&mut self, costs: &Costs, wait_ns: Ns, upkeep: Upkeep) {
+        let of_blocks = if upkeep != Upkeep::default() { costs.of_upkeep(upkeep) } else { 0 };
+        self.wait_ns = self.wait_ns.max(wait_ns + of_blocks);
+        self.failures = self.failures.max(upkeep.failures);
+        self.exchanges = self.exchanges.max(upkeep.exchanges);
     }
 
-    /// Upper bound of every wait of the run. `bound_ns` is that of a wait without failures, `pages` the pages of a
-    /// block.
+    /// Upper bound of every wait of the run. `bound_ns` is that of a wait without failures and exchanges, `pages` the
+    /// pages of a block.
     pub(crate) fn bound_ns(&self, bound_ns: Ns, costs: &Costs, pages: u32) -> Ns {
-        let of_one = costs.of_replaced(Replaced { failures: 1, copies: pages - 1 });
-        bound_ns.saturating_add(of_one.saturating_mul(self.failures.into()))
+        let of_failure = costs.of_upkeep(Upkeep { failures: 1, exchanges: 0, copies: pages - 1 });
+        let of_exchange = costs.of_upkeep(Upkeep { failures: 0, exchanges: 1, copies: pages });
+        let of_blocks = [(of_failure, self.failures), (of_exchange, self.exchanges)];
+        of_blocks
+            .into_iter()
+            .fold(bound_ns, |sum, (of_one, most)| sum.saturating_add(of_one.saturating_mul(most.into())))
     }
 }
 

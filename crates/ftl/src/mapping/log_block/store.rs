@@ -21,14 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use super::job::MergeJob;
 use super::log_blocks::{LogBlocks, LogSlot, mistaken};
-use crate::store::{Blocks, Pages, Replaced, WornOut};
+use crate::store::{Blocks, Pages, Upkeep, WornOut};
 
 /// What a host page of a group waits for.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Waits {
     copies: u32,
     erases: u32,
-    replaced: Replaced,
+    upkeep: Upkeep,
 }
 
 /// Limits that the store enforces and reports.
@@ -292,13 +292,13 @@ impl Store {
         waits.erases += erases;
     }
 
-    /// Counts the copies to blocks that have taken the place of failed ones on a group; the next host page waits for
-    /// them, too.
+    /// Counts the copies to blocks that have taken the place of others on a group; the next host page waits for them,
+    /// too.
     #[inline(always)]
-    fn count_replaced(&mut self, group: u32) {
-        if let Some(replaced) = self.blocks.take_replaced() {
-            self.report.page_copies += u64::from(replaced.copies);
-            self.since_host[group as usize].replaced += replaced;
+    fn count_upkeep(&mut self, group: u32) {
+        if let Some(upkeep) = self.blocks.take_upkeep() {
+            self.report.page_copies += u64::from(upkeep.copies);
+            self.since_host[group as usize].upkeep += upkeep;
         }
     }
 
@@ -312,8 +312,8 @@ impl Store {
         self.blocks.check_loaded(nand)?;
         self.log.check(|superblock| self.blocks.plane_of(superblock).0)?;
         let pages = u64::from(self.blocks.total()) * u64::from(self.blocks.pages());
-        let is_short = |&Waits { copies, erases, replaced }: &Waits| {
-            u64::from(copies.max(erases)) <= pages && replaced.is_within(self.blocks.pages(), nand)
+        let is_short = |&Waits { copies, erases, upkeep }: &Waits| {
+            u64::from(copies.max(erases)) <= pages && self.blocks.can_have_taken(upkeep, nand)
         };
         if !self.since_host.iter().all(is_short) || self.copies.iter().any(|&copies| copies > u32::MAX / 2) {
             return Err(Violation::new("log-block map: merges have copied more than the drive has"));
@@ -430,10 +430,10 @@ impl Chip<'_> {
         let store = &mut *self.store;
         let (by, of) = (store.by(), (&mut store.report, &store.pages));
         let page = store.blocks.write(self.nand, of, write, OpId::DONE, to, by);
-        store.count_replaced(self.group);
+        store.count_upkeep(self.group);
         store.bind(write.lpn, page?);
-        let Waits { copies, erases, replaced } = std::mem::take(&mut store.since_host[self.group as usize]);
-        store.merges.longest.note(&store.costs, store.costs.of(copies, erases), replaced);
+        let Waits { copies, erases, upkeep } = std::mem::take(&mut store.since_host[self.group as usize]);
+        store.merges.longest.note(&store.costs, store.costs.of(copies, erases), upkeep);
         Ok(())
     }
 
@@ -459,7 +459,7 @@ impl Chip<'_> {
     pub(super) fn copy_page(&mut self, from: Ppn, to: BlockId) -> Result<Ppn, WornOut> {
         let store = &mut *self.store;
         let page = store.blocks.append(self.nand, from, to, store.by());
-        store.count_replaced(self.group);
+        store.count_upkeep(self.group);
         let page = page?;
         store.report.page_copies += 1;
         store.merges.filler_pages += u64::from(from.is_none());
@@ -478,7 +478,9 @@ impl Chip<'_> {
 
     pub(super) fn erase(&mut self, superblock: BlockId) -> Result<(), WornOut> {
         let (by, store) = (self.store.by(), &mut *self.store);
-        store.blocks.reclaim(self.nand, &mut store.report, superblock, by)
+        let erased = store.blocks.reclaim(self.nand, &mut store.report, superblock, by);
+        store.count_upkeep(self.group);
+        erased
     }
 
     /// Opens a log block; the caller knows that one is free.

@@ -71,16 +71,14 @@ impl PageStore {
         to
     }
 
-    /// The block of a plane whose data static wear levelling moves, after another block was erased.
-    fn coldest(&mut self, plane: PlaneId, erased: BlockId) -> Option<BlockId> {
-        let blocks = self.blocks_of(plane);
-        let has_map = |block: BlockId| self.lanes.map.has(self.opened_for[block.at()]);
-        let levelling = self.collector.levelling.as_mut().filter(|_| !has_map(erased))?;
-        let can_move = |block: BlockId| {
-            let is_apart = self.lanes.apart.has(self.opened_for[block.at()]);
-            self.blocks.state(block) == BlockState::Closed && !is_apart
-        };
-        levelling.coldest((plane, erased), (&self.blocks, blocks), can_move)
+    /// The block whose data static wear levelling moves, after another block of its plane was erased.
+    fn coldest(&mut self, erased: BlockId) -> Option<BlockId> {
+        let Self { lanes, opened_for, blocks, .. } = self;
+        if lanes.map.has(opened_for[erased.at()]) {
+            return None;
+        }
+        let is_apart = |block: BlockId| lanes.apart.has(opened_for[block.at()]);
+        blocks.coldest(erased, |all, block| all.state(block) == BlockState::Closed && !is_apart(block))
     }
 }
 
@@ -313,8 +311,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
 
     /// Called after an erase: begins to move cold data if static wear levelling asks for it.
     fn level(&mut self, plane: PlaneId, erased: BlockId) {
-        let Some(coldest) = self.store.coldest(plane, erased) else { return };
+        let Some(coldest) = self.store.coldest(erased) else { return };
         let store = &mut *self.store;
+        store.blocks.count_wear_move();
         store.collector.policy.withdraw(coldest);
         let opened_for = store.opened_for[coldest.at()];
         let lane = if store.lanes.map.has(opened_for) { opened_for } else { Lane::COLD };

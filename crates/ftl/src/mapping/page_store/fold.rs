@@ -181,7 +181,7 @@ impl PageStore {
             let CachePlane { erased, .. } = &cache.planes[plane.at()];
             let folded = self.plane(plane).job.filter(|job| job.origin == Origin::Fold).map(|job| job.victim);
             let in_use: Vec<_> = cache.in_use(plane).chain(folded).collect();
-            for block in self.blocks_of(plane).filter(|&block| self.blocks.state(block) != BlockState::Bad) {
+            for block in self.blocks.of_plane(plane).filter(|&block| self.blocks.state(block) != BlockState::Bad) {
                 if self.blocks.superblocks.has_other_cells(nand, block) != in_use.contains(&block) {
                     return Err(violation!("SLC cache: block {} is not in the cell mode that it should be", block.0));
                 }

@@ -38,7 +38,7 @@ impl PageStore {
     /// The full map block of a plane with the fewest valid pages, if map blocks are collected apart.
     fn least_valid_of_map(&self, plane: PlaneId) -> Option<BlockId> {
         let is_full = |&block: &BlockId| self.is_apart(block) && self.blocks.state(block) == BlockState::Closed;
-        self.blocks_of(plane).filter(is_full).min_by_key(|&block| self.blocks.valid_of(block))
+        self.blocks.of_plane(plane).filter(is_full).min_by_key(|&block| self.blocks.valid_of(block))
     }
 
     /// A victim for a plane without a dead data page: a map block that is not all valid.

@@ -75,8 +75,8 @@ impl PageStore {
             let fits = self.blocks.valid_of(job.victim) <= self.left(plane, Lane::COLLECTED);
             job.lane == Lane::COLLECTED && fits && self.frees_block(job)
         };
-        let Collector { strategy, spreading, levelling, .. } = &self.collector;
-        let is_alone = self.heat.is_none() && spreading.is_none() && levelling.is_none();
+        let Collector { strategy, spreading, .. } = &self.collector;
+        let is_alone = self.heat.is_none() && spreading.is_none() && self.blocks.wear_moves().is_none();
         let is_alone = is_alone && strategy.pace == GcPace::Deadline;
         free >= strategy.free_to_open + self.blocks_for_fold(plane)
             || (free + 1 == strategy.free_to_open && is_alone && self.plane(plane).job.as_ref().is_some_and(needs_none))

@@ -52,14 +52,13 @@ impl State for PageStore {
             report,
         } = self;
         let Allocator { policy: allocation, places: _ } = allocator;
-        let Collector { policy: collection, strategy: _, turn, spreading, levelling, watermarks } = collector;
+        let Collector { policy: collection, strategy: _, turn, spreading, watermarks } = collector;
         let Failures { can_fail: _, evacuations, is_worn_out } = failures;
         pages.save(to);
         blocks.save(to);
         to.words(&planes.iter().map(|plane| plane.room).collect::<Vec<_>>());
         heat.save(to);
         spreading.save(to);
-        levelling.save(to);
         report.save(to);
         save_column(to, planes, |plane| &plane.open);
         save_column(to, planes, |plane| &plane.erased);
@@ -88,7 +87,6 @@ impl State for PageStore {
         planes.iter_mut().zip(room).for_each(|(plane, room)| plane.room = room);
         within("heat", heat.load(from))?;
         within("spreading", collector.spreading.load(from))?;
-        within("levelling", collector.levelling.load(from))?;
         within("report", report.load(from))?;
         load_column(from, planes, "open", |plane| &mut plane.open)?;
         load_column(from, planes, "erased", |plane| &mut plane.erased)?;

@@ -11,14 +11,13 @@ use super::spreading::Spreading;
 use super::strategy::Strategy;
 use super::units::Units;
 use super::watermarks::Watermarks;
-use super::wear::Levelling;
 use crate::allocation::{self, Allocation, PagePlace, stripe};
 use crate::collection::{self, Collection, CollectionSetup};
 use crate::lane::{Lane, Lanes};
 use crate::mapping::Context;
 use crate::store::superblocks::{Superblocks, units};
 use crate::store::{BlockState, Blocks, Pages};
-use crate::{FtlReport, PageWrite, SlcReport, WearLevelling};
+use crate::{FtlReport, PageWrite, SlcReport};
 
 /// The allocation, and the places that it returned last.
 pub(super) struct Allocator {
@@ -33,7 +32,6 @@ pub(super) struct Collector {
     /// Plane whose collection takes the next step in the background.
     pub(super) turn: u32,
     pub(super) spreading: Option<Spreading>,
-    pub(super) levelling: Option<Levelling>,
     pub(super) watermarks: Option<Watermarks>,
 }
 
@@ -91,7 +89,7 @@ impl PageStore {
             let found = "an SLC cache over a region of the array, or on one without its cell mode";
             return Err(Refusal::new(found, "a cache over the whole array").at(["ftl.slc_cache"]));
         }
-        let mut blocks = Blocks::new(geometry, superblocks, params.wear_levelling, nand);
+        let mut blocks = Blocks::new(geometry, superblocks, params, nand);
         let strategy = Strategy::new(on, &lanes, &blocks.superblocks);
         let order = stripe(&geometry, params.stripe_order);
         let mut after = order.clone();
@@ -102,7 +100,6 @@ impl PageStore {
         let room = |plane| (i64::from(blocks.usable_in(plane)) - kept(plane)) * i64::from(geometry.pages);
         let planes = (0..).map(PlaneId).zip(&after).map(|(plane, &after)| Plane::new(room(plane), after));
         let planes = planes.collect();
-        let is_levelled = params.wear_levelling == WearLevelling::Static;
         Ok(Self {
             // Who checks every operation of the array checks every page, too.
             pages: Pages::new(&geometry, space.logical_pages + own.pages, nand.is_watched() || cfg!(debug_assertions)),
@@ -115,7 +112,6 @@ impl PageStore {
                 strategy,
                 turn: 0,
                 spreading: demands.spread_reads.map(|reads| Spreading::new(&geometry, reads)),
-                levelling: is_levelled.then(|| Levelling::new(after.len(), params.wear_threshold)),
                 watermarks: Watermarks::new(params, geometry.total_blocks()),
             },
             lanes,
@@ -248,12 +244,6 @@ impl PageStore {
         !self.lanes.apart.is_empty() && self.lanes.apart.has(self.opened_for[block.at()])
     }
 
-    /// The blocks of a plane.
-    pub(super) fn blocks_of(&self, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone + use<> {
-        let first = self.blocks.geometry.first_block(plane).0;
-        (first..first + self.blocks.geometry.blocks).map(BlockId)
-    }
-
     /// Ends all writing: no plane has room any more.
     #[cold]
     pub(super) fn wear_out(&mut self) {
@@ -329,7 +319,7 @@ impl PageStore {
         FtlReport {
             hot_page_writes: self.heat.as_ref().map(|heat| heat.hot_writes),
             retired: self.blocks.retired_in_array(self.failures.can_fail),
-            wear_moves: self.collector.levelling.as_ref().map(|levelling| levelling.moves),
+            wear_moves: self.blocks.wear_moves(),
             unit_rewrites: self.units.as_ref().map(|units| units.rewritten),
             slc_cache: self.cache.as_ref().map(|cache| cache.report),
             ..self.report.clone()
@@ -341,7 +331,7 @@ impl PageStore {
         self.report = FtlReport::default();
         self.allocator.policy.reset_report();
         self.heat.iter_mut().for_each(|heat| heat.hot_writes = 0);
-        self.collector.levelling.iter_mut().for_each(|levelling| levelling.moves = 0);
+        self.blocks.reset_wear_moves();
         self.collector.spreading.iter_mut().for_each(|spreading| spreading.pages = 0);
         self.cache.iter_mut().for_each(|cache| cache.report = SlcReport::default());
         self.units.iter_mut().for_each(|units| units.rewritten = 0);

@@ -1,0 +1,83 @@
+//! Static wear levelling under mappings that name the block of every page.
+
+use crate::support::{Ftl, chip, chips, preempted, with_mapping};
+use flashloom_ftl::{BLOCK_EXCHANGE, FtlSetup, Preemption, Space, WearLevelling, mapping};
+use flashloom_nand::Origin;
+
+/// Pages of a block.
+const PAGES: u32 = 8;
+
+/// The mappings, each on a chip or on as many as it groups, with log blocks that a small drive has room for.
+fn drives() -> Vec<(FtlSetup, Space)> {
+    let slot = mapping::builtin();
+    let exchanging = slot.policies().iter().filter(|policy| policy.spec.offers.contains(&BLOCK_EXCHANGE));
+    let names: Vec<&str> = exchanging.map(|policy| policy.spec.name).collect();
+    assert_eq!(names.len(), 8, "{names:?}");
+    let space = |name: &str| if name == "mcsplit" { chips(4, 24, 24, PAGES) } else { chip(24, 24, PAGES) };
+    names.into_iter().map(|name| (with_mapping(name, &[]), space(name))).collect()
+}
+
+/// A drive filled in order, of which then only the first two logical blocks are written, over and over.
+fn worked(setup: &FtlSetup, space: &Space) -> Ftl {
+    let mut ftl = Ftl::filled(space, setup, true);
+    let hot = 2 * PAGES * space.nand.geometry().total_dies();
+    for round in 0..600 {
+        ftl.write_each((0..hot).map(|lpn| (lpn * 5 + round) % hot));
+    }
+    (0..ftl.logical_pages()).for_each(|lpn| ftl.read(lpn));
+    ftl.check();
+    ftl
+}
+
+/// The difference in erases between the most and the least worn block.
+fn spread(ftl: &Ftl) -> u32 {
+    let erases = ftl.nand.erase_counts();
+    erases.iter().max().unwrap() - erases.iter().min().unwrap()
+}
+
+#[test]
+fn it_bounds_the_spread_of_erases_and_moves_what_it_says() {
+    for (mut setup, space) in drives() {
+        setup.params.wear_threshold = 4;
+        let run = |setup: &FtlSetup, levelling| {
+            let mut setup = setup.clone();
+            setup.params.wear_levelling = levelling;
+            worked(&setup, &space)
+        };
+        let (dynamic, levelled) = (run(&setup, WearLevelling::Dynamic), run(&setup, WearLevelling::Static));
+        let (name, moves) = (setup.mapping.name(), levelled.report().wear_moves.unwrap());
+        assert_eq!(dynamic.report().wear_moves, None, "{name}");
+        assert!(moves > 10, "{name}: {moves} moves");
+        assert!(spread(&dynamic) > 40, "{name}: a spread of {} without", spread(&dynamic));
+        assert!(spread(&levelled) <= 8, "{name}: a spread of {}, with a threshold of 4", spread(&levelled));
+        // A move is the copies of all pages of a block, and an erase.
+        let counts = levelled.nand.counts();
+        let blocks = moves * if name == "mcsplit" { 4 } else { 1 };
+        assert_eq!(counts.erases[Origin::Wear as usize], blocks, "{name}");
+        let copies = counts.programs[Origin::Wear as usize];
+        assert!(
+            copies <= blocks * u64::from(PAGES) && copies > blocks * u64::from(PAGES - 1),
+            "{name}: {copies} copies of {blocks} blocks"
+        );
+        assert_eq!(levelled.report().page_copies, counts.programs.iter().sum::<u64>() - counts.programs[0], "{name}");
+    }
+}
+
+/// Every merge of three blocks of which a page of the host waits for may bring an exchange with it, and no more.
+#[test]
+fn a_page_waits_for_as_many_exchanges_as_its_wait_has_erases_at_most() {
+    for preemption in [Preemption::None, Preemption::Page] {
+        for name in ["bast", "fast", "sast"] {
+            let run = |levelling| {
+                let mut setup = preempted(name, preemption, &[]);
+                (setup.params.wear_levelling, setup.params.wear_threshold) = (levelling, 1);
+                worked(&setup, &chip(24, 24, PAGES)).merges()
+            };
+            let (dynamic, levelled) = (run(WearLevelling::Dynamic), run(WearLevelling::Static));
+            assert!(levelled.longest_wait_ns > dynamic.longest_wait_ns, "{name}: {levelled:?}");
+            assert!(levelled.longest_wait_ns <= levelled.wait_bound_ns, "{name}: {levelled:?}");
+            assert!(levelled.wait_bound_ns > dynamic.wait_bound_ns, "{name}: {levelled:?}");
+            assert_eq!(levelled.blocking_bound_ns, dynamic.blocking_bound_ns, "{name}: an exchange is no merge");
+        }
+    }
+}
