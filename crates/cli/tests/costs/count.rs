@@ -59,7 +59,7 @@ pub fn release() -> PathBuf {
 /// Valgrind that counts what the program behind it executes.
 pub fn valgrind_into(log: &Path) -> Command {
     let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--branch-sim=yes", "--callgrind-out-file=/dev/null"]);
+    valgrind.args(["--tool=cachegrind", "--cache-sim=no", "--branch-sim=yes", "--cachegrind-out-file=/dev/null"]);
     valgrind.arg(format!("--log-file={}", log.display()));
     valgrind
 }
@@ -67,15 +67,13 @@ pub fn valgrind_into(log: &Path) -> Command {
 /// What valgrind has counted.
 pub fn collected(log: &Path) -> Executed {
     let log = fs::read_to_string(log).expect("valgrind writes its log");
-    let collected = log.lines().find_map(|line| {
-        let counts: Result<Vec<u64>, _> = line.split_once("Collected : ")?.1.split(' ').map(str::parse).collect();
-        counts.ok()
-    });
-    // Instructions, conditional branches, those mispredicted, indirect branches, those mispredicted.
-    let Some([instructions, _, conditional, _, indirect]) = collected.as_deref() else {
-        panic!("callgrind says what it collected: {log}")
+    let count = |name: &str| -> Option<u64> {
+        let (_, count) = log.lines().find_map(|line| line.split_once(name))?;
+        count.split_whitespace().next()?.replace(',', "").parse().ok()
     };
-    Executed { instructions: *instructions, mispredictions: conditional + indirect }
+    let counts = (count("I   refs:"), count("Mispredicts:"));
+    let (Some(instructions), Some(mispredictions)) = counts else { panic!("cachegrind says what it counted: {log}") };
+    Executed { instructions, mispredictions }
 }
 
 impl Counter {
