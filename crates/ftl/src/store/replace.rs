@@ -27,7 +27,7 @@ impl Blocks {
     }
 
     /// Whether blocks of this array can have taken this much while one page of the host waited: each block fails once
-    /// at most, and is exchanged once at most.
+    /// at most, and each exchange follows an erase, of which a wait has fewer than the drive has blocks.
     pub(crate) fn can_have_taken(&self, upkeep: Upkeep, nand: &Nand) -> bool {
         let failures = if nand.can_fail() { nand.geometry().total_blocks() } else { 0 };
         let exchanges = if self.levelling.is_some() { u64::from(self.total()) } else { 0 };
