@@ -7,7 +7,7 @@
 use crate::support::random::{pick, with_random_values};
 use crate::support::{Run, buffered, dftl, finish, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Completion, DeviceParams, DriveSetup, Engine, Outcome, Reason, Status, Submitted};
-use flashloom_ftl::{BLOCK_EXCHANGE, mapping};
+use flashloom_ftl::{BLOCK_EXCHANGE, WearLevelling, mapping};
 use flashloom_nand::NandParams;
 use flashloom_units::{Ns, Prng, US};
 use flashloom_workload::{Op, Pace, Request};
@@ -65,6 +65,8 @@ fn every_request_completes_or_fails_when_a_drive_wears_out_whatever_it_is_at() {
             if setup.ftl.profile(&setup.device.space()).is_err() {
                 setup.ftl.mapping = before;
             }
+            setup.ftl.params.wear_levelling = pick(&mut of_mapping, &[WearLevelling::Dynamic, WearLevelling::Static]);
+            setup.ftl.params.wear_threshold = 1;
         }
         let requests = random_requests(&mut prng, setup.device.capacity_sectors(), 1_500);
         let mut run = Run {

@@ -25,6 +25,7 @@ fn worked(setup: &FtlSetup, space: &Space) -> Ftl {
     let hot = 2 * PAGES * space.nand.geometry().total_dies();
     for round in 0..600 {
         ftl.write_each((0..hot).map(|lpn| (lpn * 5 + round) % hot));
+        ftl.check();
     }
     (0..ftl.logical_pages()).for_each(|lpn| ftl.read(lpn));
     ftl.check();

@@ -145,3 +145,61 @@ impl Blocks {
         self.erase_and_release(nand, report, worn, by).map(|_| ())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FtlParams, WearLevelling};
+    use flashloom_nand::{Data, NandParams, PlaneId, Program};
+    use flashloom_units::{ParamSet, Prng};
+
+    /// A block that is written in part and stays, beside one that is erased over and over, until the plane is worn out.
+    #[test]
+    fn an_exchange_is_whole_or_given_up_with_a_failure_and_none_follows_a_failed_erase() {
+        let by = (Origin::Merge, Urgency::Blocking);
+        let shape =
+            NandParams { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 64, pages: 8, ..NandParams::defaults() };
+        let device = NandParams { program_failures: 0.05, erase_failures: 0.05, ..shape };
+        let params = FtlParams { wear_levelling: WearLevelling::Static, wear_threshold: 1, ..FtlParams::defaults() };
+        let (mut whole, mut given_up, mut not_erased) = (0, 0, 0);
+        for seed in 0..200 {
+            let mut nand = Nand::new(&device).with_failures(&device, &Prng::new(seed));
+            let (mut blocks, mut report) = (Blocks::of_groups(&nand, &params, 1), FtlReport::default());
+            blocks.needed = 8;
+            let cold = blocks.open(PlaneId(0));
+            let filler = |page| Program::new(cold, page, Data::Filler, Origin::Merge);
+            let is_written = (0..5).all(|_| {
+                let page = blocks.take(cold, 1);
+                blocks.program(&mut nand, filler(page)) == Status::Passed
+            });
+            if !is_written {
+                continue;
+            }
+            loop {
+                let hot = blocks.open(PlaneId(0));
+                let before = blocks.retired_in_array(true).expect("blocks can fail");
+                let end = blocks.reclaim(&mut nand, &mut report, hot, by);
+                let after = blocks.retired_in_array(true).expect("blocks can fail");
+                let (programs, erases) = (after.program - before.program, after.erase - before.erase);
+                let upkeep = blocks.take_upkeep().unwrap_or_default();
+                assert_eq!(programs, u64::from(upkeep.failures));
+                match (upkeep.failures, upkeep.exchanges) {
+                    (0, 0) => assert_eq!(upkeep.copies, 0),
+                    (0, 1) => assert_eq!(upkeep.copies, 5),
+                    (1, 0) => assert!(upkeep.copies < 5 && erases == 0, "the first erase has passed"),
+                    found => panic!("{found:?}"),
+                }
+                whole += upkeep.exchanges;
+                given_up += upkeep.failures;
+                not_erased += u64::from(upkeep == Upkeep::default() && erases == 1);
+                assert!(erases == 0 || upkeep.exchanges == 1 || upkeep == Upkeep::default());
+                assert_eq!(blocks.written(cold), 5, "the block in use is as it was");
+                if end.is_err() {
+                    break;
+                }
+            }
+            assert!(blocks.is_worn_out());
+        }
+        assert!(whole > 100 && given_up > 100 && not_erased > 100, "{whole} {given_up} {not_erased}");
+    }
+}
