@@ -100,6 +100,7 @@ impl Blocks {
         by: (Origin, Urgency),
     ) -> Result<(), WornOut> {
         if !self.erase_and_release(nand, report, block, by)? {
+            // There may be no free block to move data to.
             return Ok(());
         }
         match self.coldest(block, |all, block| all.fits_use(block, true) && all.written(block) > 0) {
