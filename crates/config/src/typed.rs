@@ -59,7 +59,7 @@ impl Config {
             completions: false,
             settings,
         };
-        // What a built-in preset says of superblocks is of page-level mappings; others have rules of their own.
+        // What a built-in preset says of superblocks was fitted with a page-level mapping; others have to be asked for them.
         let has_superblocks = config.ftl.superblock != Superblock::None;
         if has_superblocks && !config.settings.is_given(SUPERBLOCK) && !config.mapping_offers(PAGE_MAPPING) {
             config.settings.set(SUPERBLOCK, Value::Name("none"));

@@ -1,6 +1,6 @@
 //! Superblocks: a superpage is one program of its die, a superblock one erase.
 
-use crate::support::{Run, allocated, buffered, channel_ns, plain_nand, plain_with, request, unbuffered};
+use crate::support::{Run, allocated, buffered, channel_ns, mapped, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::Superblock;
 use flashloom_nand::{MultiPlane, NandParams, Origin};
@@ -77,4 +77,39 @@ fn a_collection_copies_into_superpages_and_erases_a_superblock_at_once() {
     assert!(programs > 1.8 && erases > 1.7, "{programs:.2} planes a program and {erases:.2} an erase");
     let (programs, erases) = used(Superblock::None);
     assert!(programs < 1.2 && erases < 1.2, "{programs:.2} planes a program and {erases:.2} an erase");
+}
+
+/// Logical blocks in order, and then pages anywhere, under a mapping that names the block of every page.
+fn under(mapping: &str, set: &[(&'static str, Value)], superblock: Superblock) -> Outcome {
+    let mut setup = mapped(buffered(device(2), 64, "block-lru", "linear-threshold"), mapping, set);
+    setup.ftl.params.superblock = superblock;
+    let pages = setup.device.logical_pages();
+    let in_order = (0..pages / 16).map(|at| request(0, Op::Write, 8 * 16 * at, 8 * 16));
+    let mut prng = Prng::new(7);
+    let anywhere = (0..pages).map(|_| request(0, Op::Write, 8 * prng.below(pages), 8)).collect::<Vec<_>>();
+    Run { pace: Pace::Closed(4), ..Run::new(setup) }.run(in_order.chain(anywhere))
+}
+
+#[test]
+fn a_mapping_that_names_the_block_of_every_page_works_on_superblocks_too() {
+    let log_blocks = [("log_blocks", Value::Count(8))];
+    for (mapping, set) in [
+        ("bast", &log_blocks[..]),
+        ("fast", &log_blocks),
+        ("last", &log_blocks),
+        ("sast", &log_blocks),
+        ("kast", &log_blocks),
+        ("superblock-ftl", &log_blocks),
+        ("janus-ftl", &[]),
+    ] {
+        let used = |superblock| {
+            let outcome = under(mapping, set, superblock);
+            assert!(outcome.counts.erases[Origin::Merge as usize] > 50, "{mapping}: enough was merged");
+            let used = outcome.utilization.unwrap();
+            (used.programs.mean().unwrap(), used.erases.mean().unwrap())
+        };
+        let ((programs, erases), (alone, single)) = (used(Superblock::Die), used(Superblock::None));
+        assert!(programs > 1.3 && erases > 1.7, "{mapping}: {programs:.2} planes a program and {erases:.2} an erase");
+        assert!(alone < 1.2 && single < 1.2, "{mapping}: {alone:.2} planes a program and {single:.2} an erase");
+    }
 }

@@ -4,8 +4,8 @@ use crate::{FtlParams, GcPace, SlcCacheKind, Superblock, WearLevelling};
 
 /// Keys of [`OF_PAGE_MAPPINGS`] that have an effect with every mapping that offers
 /// [`BLOCK_EXCHANGE`](crate::BLOCK_EXCHANGE), too.
-pub const OF_BLOCK_EXCHANGE: [&str; 4] =
-    ["device.bad_blocks", "device.program_failures", "device.erase_failures", "ftl.wear_levelling"];
+pub const OF_BLOCK_EXCHANGE: [&str; 5] =
+    ["device.bad_blocks", "device.program_failures", "device.erase_failures", "ftl.wear_levelling", "ftl.superblock"];
 
 const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";

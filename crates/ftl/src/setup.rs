@@ -4,7 +4,6 @@ use flashloom_nand::{Geometry, Nand, Region};
 use flashloom_units::{Chosen, Prng, Refusal, Role};
 
 use crate::allocation::{self, Allocation, AllocationSetup};
-use crate::capability::PAGE_MAPPING;
 use crate::capacity::Space;
 use crate::collection::Collection;
 use crate::mapping::{Mapping, Profile};
@@ -63,8 +62,7 @@ impl FtlSetup {
         if unit > 1 {
             return unit as u32;
         }
-        let has_superblocks = self.mapping.offers(PAGE_MAPPING);
-        if has_superblocks { superblocks::superpage(geometry, self.params.superblock) } else { 1 }
+        superblocks::superpage(geometry, self.params.superblock)
     }
 
     /// The demands of the allocation on the store.
@@ -97,6 +95,20 @@ pub struct Site<'a> {
     pub space: &'a Space,
     /// The `[ftl]` section, and the policies that a mapping may use: allocation, collection, placement.
     pub ftl: &'a FtlSetup,
+}
+
+impl Site<'_> {
+    /// The array as the mapping numbers it: with superblocks each die has one plane, whose blocks are these.
+    pub(crate) fn geometry(&self) -> Geometry {
+        superblocks::units(&self.space.geometry(), self.ftl.params.superblock)
+    }
+
+    /// The blocks of each die that are not bad from the factory, and what a message adds to their number if some are.
+    pub(crate) fn good_blocks(&self) -> (u64, &'static str) {
+        let (geometry, bad) = (self.geometry(), self.space.nand.bad_blocks_a_plane());
+        let which = if bad > 0 { " that are not bad (device.bad_blocks)" } else { "" };
+        (u64::from(geometry.planes) * u64::from(geometry.blocks - bad), which)
+    }
 }
 
 /// The stack that a mapping is built for.

@@ -11,7 +11,7 @@ fn combinations_with_a_log_block_mapping() {
             ("collection_with_sast", "sast", "ftl.gc = \"cost-benefit\""),
             ("collection_threshold_with_mcsplit", "mcsplit", "ftl.gc_threshold = 5"),
             ("hot_pages_with_kast", "kast", "ftl.hot_cold = \"multi-hash\""),
-            ("superblocks_with_kast", "kast", "ftl.superblock = \"die\""),
+            ("superblocks_with_mcsplit", "mcsplit", "ftl.superblock = \"die\""),
             // Blocks that fail.
             ("bad_blocks_leave_too_few_for_kast", "kast", "device.bad_blocks = \"40%\""),
             ("no_block_for_a_failed_one", "bast", "device.bad_blocks = \"4.7%\"\ndevice.program_failures = 0.001"),

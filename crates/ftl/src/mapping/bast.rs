@@ -70,7 +70,7 @@ impl Bast {
     pub(super) fn with_width(site: &Site<'_>, width: u32, log_blocks: u32) -> Layout {
         let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
-            Preemption::Page => (site.space.nand.pages * width, 2),
+            Preemption::Page => (site.geometry().pages * width, 2),
         };
         Layout { width, log_blocks, associativity: 1, pages_a_log_block: 1, besides }
     }

@@ -108,7 +108,7 @@ impl Scheme for Fast {
     }
 
     fn layout(params: &FastParams, site: &Site<'_>) -> Layout {
-        let (log_blocks, pages) = (params.log_blocks, site.space.nand.pages);
+        let (log_blocks, pages) = (params.log_blocks, site.geometry().pages);
         Layout { width: 1, log_blocks, associativity: pages, pages_a_log_block: pages, besides: (pages, 2) }
     }
 

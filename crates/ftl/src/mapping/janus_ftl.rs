@@ -52,8 +52,8 @@ use flashloom_units::{Statistic, Value, Violation, params};
 use super::log_block::{Costs, LongestWait, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::store::{Upkeep, WornOut, good_blocks};
-use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, FtlReport, PageWrite, Space};
+use crate::store::{Upkeep, WornOut};
+use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, FtlReport, PageWrite};
 use areas::{Areas, KEPT_FREE, Shape};
 
 params! {
@@ -114,13 +114,13 @@ static SPEC: PolicySpec = PolicySpec {
 
 impl JanusFtlParams {
     /// Tables of each chip that the memory holds.
-    fn tables(&self, space: &Space) -> u64 {
-        let geometry = space.geometry();
+    fn tables(&self, site: &Site<'_>) -> u64 {
+        let geometry = site.geometry();
         self.map_bytes / u64::from(geometry.total_dies()) / table_bytes(geometry.pages)
     }
 
-    fn shape(&self, space: &Space) -> Shape {
-        Shape::new(space, self.tables(space), self.streams, self.patience)
+    fn shape(&self, site: &Site<'_>) -> Shape {
+        Shape::new(site, self.tables(site), self.streams, self.patience)
     }
 }
 
@@ -137,8 +137,8 @@ pub(super) fn policy() -> Policy<dyn Mapping> {
 
 /// Refuses a memory without a table for each chip, and chips with too few blocks beside those of the data.
 fn profile(params: JanusFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> {
-    let (geometry, shape) = (site.space.geometry(), params.shape(site.space));
-    if params.tables(site.space) == 0 {
+    let (geometry, shape) = (site.geometry(), params.shape(site));
+    if params.tables(site) == 0 {
         let (chips, table) = (geometry.total_dies(), table_bytes(geometry.pages));
         let found = format!("`ftl.janus-ftl.map` = {} for {chips} chips", params.map_bytes);
         let least = u64::from(chips) * table;
@@ -146,7 +146,7 @@ fn profile(params: JanusFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> 
         let refusal = refusal.at(["ftl.janus-ftl.map", "device.pages", "device.preset", "ftl.mapping"]);
         return Err(refusal.help("raise ftl.janus-ftl.map"));
     }
-    let (has, good) = good_blocks(&site.space.nand);
+    let (has, good) = site.good_blocks();
     let data = shape.blocks.div_ceil(shape.chips);
     let needs = u64::from(shape.needed() + u32::from(site.space.nand.can_fail()));
     if needs <= has {
@@ -209,10 +209,11 @@ flashloom_units::state! {
 impl JanusFtl {
     fn new(params: JanusFtlParams, on: &Context<'_>) -> Result<Self, Refusal> {
         let Context { space, ftl, nand } = *on;
+        let areas = Areas::new(&params.shape(&Site { space, ftl }), on);
         Ok(Self {
-            areas: Areas::new(&params.shape(space), on),
+            costs: Costs::new(&space.nand, 1, areas.pool.superblocks.width()),
+            areas,
             sequential_pages: params.sequential_pages,
-            costs: Costs::new(&space.nand, 1),
             urgency: ftl.params.preemption.urgency(),
             report: FtlReport::default(),
             counts: Counts::default(),

@@ -530,12 +530,12 @@ impl Scheme for Kast {
 
     fn layout(params: &KastParams, site: &Site<'_>) -> Layout {
         let KastParams { log_blocks, k, .. } = *params;
-        let besides = besides(params, site.space.nand.pages, site.ftl.params.preemption);
+        let besides = besides(params, site.geometry().pages, site.ftl.params.preemption);
         Layout { width: 1, log_blocks, associativity: k, pages_a_log_block: k, besides }
     }
 
     fn check(params: &KastParams, site: &Site<'_>) -> Result<(), Refusal> {
-        let (pages, stream_threshold) = (site.space.nand.pages, params.stream_threshold);
+        let (pages, stream_threshold) = (site.geometry().pages, params.stream_threshold);
         check_associativity("ftl.kast.k", params.k, pages)?;
         check_reserve(params, site.ftl.params.preemption)?;
         if stream_threshold <= pages {

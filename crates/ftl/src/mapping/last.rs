@@ -177,7 +177,7 @@ impl Scheme for Last {
     }
 
     fn layout(params: &LastParams, site: &Site<'_>) -> Layout {
-        let pages = site.space.nand.pages;
+        let pages = site.geometry().pages;
         // A page may merge its sequential log block, and be padded up to in the next.
         let besides = (2 * pages, 2);
         Layout { width: 1, log_blocks: params.log_blocks, associativity: pages, pages_a_log_block: 1, besides }

@@ -19,7 +19,7 @@ use super::Site;
 use super::bast::Bast;
 use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store};
 use crate::store::WornOut;
-use crate::{BLOCK_EXCHANGE, PageWrite};
+use crate::{BLOCK_EXCHANGE, PageWrite, Superblock};
 
 params! {
     /// Parameters of MCSplit.
@@ -63,7 +63,13 @@ impl Scheme for McSplit {
         Bast::with_width(site, width.unwrap_or(site.space.geometry().total_dies()), log_blocks)
     }
 
+    /// The stripe has a superblock of its own, a block of each chip.
     fn check(params: &McSplitParams, site: &Site<'_>) -> Result<(), Refusal> {
+        if site.ftl.params.superblock != Superblock::None {
+            let found = "`ftl.superblock` = \"die\" with `mcsplit`, whose superblocks are stripes over chips";
+            let refusal = Refusal::new(found, "superblocks of one kind").at(["ftl.superblock", "ftl.mapping"]);
+            return Err(refusal.help("leave `ftl.superblock` out, or choose bast, whose blocks can be those of a die"));
+        }
         let dies = site.space.geometry().total_dies();
         let Some(width) = params.width.filter(|&width| !dies.is_multiple_of(width)) else {
             return Ok(());

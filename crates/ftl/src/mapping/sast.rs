@@ -113,13 +113,13 @@ impl Scheme for Sast {
         // With preemption, a set may have to merge its oldest log block while another merge is under way.
         let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
-            Preemption::Page => (site.space.nand.pages * k, k + 1),
+            Preemption::Page => (site.geometry().pages * k, k + 1),
         };
         Layout { width: 1, log_blocks, associativity: k, pages_a_log_block: 1, besides }
     }
 
     fn check(params: &SastParams, site: &Site<'_>) -> Result<(), Refusal> {
-        check_associativity("ftl.sast.k", params.set_data_blocks, site.space.nand.pages)
+        check_associativity("ftl.sast.k", params.set_data_blocks, site.geometry().pages)
     }
 
     fn new(params: SastParams, site: &Site<'_>, store: &Store) -> Self {

@@ -56,8 +56,8 @@ use super::log_block::{Costs, LongestWait, merges, time_figures, times};
 use super::translation::MapReport;
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::store::{Upkeep, WornOut, good_blocks};
-use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, FtlReport, PageWrite, Space};
+use crate::store::{Upkeep, WornOut};
+use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, FtlReport, PageWrite};
 use blocks::{AreaId, AreaShape, Areas, COLLECTED_TO};
 use tables::{LEVELS, TableReport, Tables};
 
@@ -122,8 +122,8 @@ static SPEC: PolicySpec = PolicySpec {
 };
 
 impl SuperblockFtlParams {
-    fn shape(&self, space: &Space) -> AreaShape {
-        AreaShape::new([self.blocks, self.update_blocks, self.log_blocks], self.spread, space)
+    fn shape(&self, site: &Site<'_>) -> AreaShape {
+        AreaShape::new([self.blocks, self.update_blocks, self.log_blocks], self.spread, site)
     }
 }
 
@@ -135,8 +135,8 @@ pub(super) fn policy() -> Policy<dyn Mapping> {
 
 /// Refuses a drive whose chips have too few blocks for their superblocks, the U-blocks, and one to collect to.
 fn profile(params: SuperblockFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> {
-    let shape = params.shape(site.space);
-    let (has, good) = good_blocks(&site.space.nand);
+    let shape = params.shape(site);
+    let (has, good) = site.good_blocks();
     let data = u64::from(shape.data_blocks());
     let kept = u64::from(COLLECTED_TO + u32::from(site.space.nand.can_fail()));
     let most = has.saturating_sub(data + kept);
@@ -209,12 +209,14 @@ flashloom_units::state! {
 impl SuperblockFtl {
     fn new(params: SuperblockFtlParams, on: &Context<'_>) -> Result<Self, Refusal> {
         let Context { space, ftl, nand } = *on;
-        let shape = params.shape(space);
-        let copies = (params.blocks + 1) * space.geometry().pages - 1;
+        let site = Site { space, ftl };
+        let shape = params.shape(&site);
+        let copies = (params.blocks + 1) * site.geometry().pages - 1;
+        let areas = Areas::new(&shape, on);
         Ok(Self {
-            areas: Areas::new(&shape, on),
+            costs: Costs::new(&space.nand, 1, areas.blocks.superblocks.width()),
+            areas,
             tables: Tables::new(&shape, params.tables, space.geometry().total_dies()),
-            costs: Costs::new(&space.nand, 1),
             most: Work { copies, erases: params.blocks + 1, spare_reads: LEVELS * copies },
             urgency: ftl.params.preemption.urgency(),
             report: FtlReport::default(),

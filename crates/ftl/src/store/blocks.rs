@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flashloom_nand::{BlockId, Geometry, Nand, NandParams, PlaneId, Ppn};
+use flashloom_nand::{BlockId, Geometry, Nand, PlaneId, Ppn};
 use flashloom_units::{Violation, ensure, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
@@ -30,13 +30,6 @@ pub(crate) enum BlockState {
     Bad,
     /// Of an SLC cache, unless it is being folded: then it is a victim.
     Cache,
-}
-
-/// The blocks of each die that are not bad from the factory, and what a message adds to their number if some are.
-pub(crate) fn good_blocks(nand: &NandParams) -> (u64, &'static str) {
-    let bad = nand.bad_blocks_a_plane();
-    let which = if bad > 0 { " that are not bad (device.bad_blocks)" } else { "" };
-    (u64::from(nand.planes) * u64::from(nand.blocks - bad), which)
 }
 
 fn of_plane(geometry: Geometry, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone {
@@ -111,14 +104,15 @@ impl Blocks {
         }
     }
 
-    /// Superblocks of groups of `width` chips, which follow one another in the stripe.
+    /// Blocks of groups of `width` chips, which follow one another in the stripe: superblocks of a block of each, or of
+    /// every plane of each.
     pub(crate) fn of_groups(nand: &Nand, params: &FtlParams, width: u32) -> Self {
         let array = nand.geometry();
         let mut seen = vec![false; array.total_dies() as usize];
         let dies = stripe(array, params.stripe_order).into_iter().map(|plane| array.die_of(plane));
         let dies: Vec<_> = dies.filter(|die| !std::mem::replace(&mut seen[die.at()], true)).collect();
-        let superblocks = Superblocks::of_groups(nand, &dies, width);
-        Self::new(superblocks::groups(array, width), superblocks, params, nand)
+        let superblocks = Superblocks::of_groups(nand, &dies, width, params.superblock);
+        Self::new(superblocks::groups(&superblocks::units(array, params.superblock), width), superblocks, params, nand)
     }
 
     /// The blocks of a plane.

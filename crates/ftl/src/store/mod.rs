@@ -12,6 +12,6 @@ mod replace;
 pub(crate) mod superblocks;
 mod valid_pages;
 
-pub(crate) use blocks::{BlockState, Blocks, good_blocks};
+pub(crate) use blocks::{BlockState, Blocks};
 pub(crate) use failures::{Upkeep, WornOut};
 pub(crate) use pages::{Pages, REVERSE_AHEAD};

@@ -3,7 +3,7 @@
 //! ```text
 //! of a die (page-level mappings):      a block of each plane
 //! of a group (log-block mappings):     a block of each of `width` chips, which follow one another in the stripe; every
-//!                                      block of a chip takes part, whatever its plane
+//!                                      block of a chip takes part, whatever its plane. Or of a die, as above
 //! superblock s of either:              the s-th block of each, not counting factory bad blocks
 //! pages of a superblock of n blocks:   page 0 of block 0, .., page 0 of block n - 1, page 1 of block 0, ..
 //! superpage i of a die:                pages i n to i n + n - 1: page i of each block, one aligned multi-plane program
@@ -91,11 +91,14 @@ impl Superblocks {
     }
 
     /// The superblocks of groups of `width` dies, which are given in the order of their groups, and which `width`
-    /// divides. All blocks of a die take part, whatever their planes.
-    pub(crate) fn of_groups(nand: &Nand, dies: &[DieId], width: u32) -> Self {
-        let blocks = nand.geometry().planes * nand.geometry().blocks;
-        let columns = dies.iter().map(|die| (die.0 * blocks..(die.0 + 1) * blocks).map(BlockId));
-        Self::new(nand, (width, nand.geometry().pages * width, 1), columns)
+    /// divides. All blocks of a die take part: one of any plane in each superblock, or one of every plane.
+    pub(crate) fn of_groups(nand: &Nand, dies: &[DieId], width: u32, superblock: Superblock) -> Self {
+        let array = nand.geometry();
+        let of_die = superpage(array, superblock);
+        let (width, blocks) = (width * of_die, array.planes * array.blocks / of_die);
+        let columns = dies.iter().flat_map(|die| die.0 * of_die..(die.0 + 1) * of_die);
+        let columns = columns.map(|column| (column * blocks..(column + 1) * blocks).map(BlockId));
+        Self::new(nand, (width, array.pages * width, 1), columns)
     }
 
     /// Superblocks of a block of each of `width` columns: first of good blocks, as long as every column has one, then

@@ -7,9 +7,10 @@
 use flashloom_nand::{BlockId, Lbn, Lpn, Nand, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::{Lists, Violation, ensure, violation};
 
+use crate::FtlReport;
 use crate::mapping::Context;
+use crate::mapping::Site;
 use crate::store::{Blocks, Pages, WornOut};
-use crate::{FtlReport, Space};
 
 /// Free blocks of a chip before each page of the host: for a defusion, for the page, and for survivors.
 pub(super) const KEPT_FREE: u32 = 3;
@@ -30,10 +31,10 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn new(space: &Space, tables: u64, streams: u32, patience: f64) -> Self {
-        let geometry = space.geometry();
+    pub(super) fn new(site: &Site<'_>, tables: u64, streams: u32, patience: f64) -> Self {
+        let geometry = site.geometry();
         let (pages, chips) = (geometry.pages, geometry.total_dies());
-        let blocks = space.logical_pages.div_ceil(u64::from(pages)) as u32;
+        let blocks = site.space.logical_pages.div_ceil(u64::from(pages)) as u32;
         let tables = tables.min(u64::from(blocks.div_ceil(chips))) as u32;
         Self { blocks, chips, pages, tables, streams, patience }
     }

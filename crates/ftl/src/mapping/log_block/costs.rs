@@ -1,6 +1,6 @@
 //! What merges cost on an idle chip.
 
-use flashloom_nand::NandParams;
+use flashloom_nand::{MultiPlane, NandParams};
 use flashloom_units::Ns;
 
 use crate::placement::Times;
@@ -24,14 +24,17 @@ pub(in crate::mapping) struct Costs {
 }
 
 impl Costs {
-    pub(in crate::mapping) fn new(nand: &NandParams, width: u32) -> Self {
+    /// Costs of blocks of `width` chips, each of as many blocks of a chip: their erases are one command if the planes of
+    /// a die work together, and follow one another otherwise.
+    pub(in crate::mapping) fn new(nand: &NandParams, width: u32, of_chip: u32) -> Self {
         let timing = nand.slowest_timing();
         let slowest = |times: &[Ns; 4]| times[..timing.page_types as usize].iter().copied().max().unwrap_or(0);
         let transfer_ns = timing.command_ns + timing.transfer_ns(nand.geometry().sectors_per_page());
         let spare_read_ns = slowest(&timing.read_ns) + timing.command_ns + timing.transfer_ns(1);
         let read_ns = slowest(&timing.read_ns) + transfer_ns;
         let program_ns = slowest(&timing.program_ns) + transfer_ns;
-        let erase_ns = timing.command_ns + timing.erase_ns;
+        let erases = if nand.multi_plane == MultiPlane::None { of_chip } else { 1 };
+        let erase_ns = u64::from(erases) * (timing.command_ns + timing.erase_ns);
         Self { read_ns, spare_read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns, width }
     }
 
@@ -83,7 +86,7 @@ mod tests {
         let (pages, k, besides) = (8, 2, (8, 2));
         for (erase_ns, width) in [(9 * MS, 1), (9 * MS, 4), (MS, 1), (MS, 4), (2 * MS, 4)] {
             let nand = NandParams { program_ns: 2 * MS, erase_ns, ..NandParams::defaults() };
-            let costs = Costs::new(&nand, width);
+            let costs = Costs::new(&nand, width, 1);
             for steps in 1..30 {
                 let erases = 0..=steps.min(k + 1);
                 let mixes = erases.flat_map(|erases| (0..=(steps - erases).min(pages * k)).map(move |c| (c, erases)));
@@ -95,7 +98,7 @@ mod tests {
 
     #[test]
     fn an_erase_has_a_command_as_a_read_and_a_program_have() {
-        let with_command = |command_ns| Costs::new(&NandParams { command_ns, ..NandParams::defaults() }, 1);
+        let with_command = |command_ns| Costs::new(&NandParams { command_ns, ..NandParams::defaults() }, 1, 1);
         let [none, some] = [0, 300].map(with_command);
         assert_eq!((some.of(1, 0) - none.of(1, 0), some.of(0, 1) - none.of(0, 1)), (600, 300));
     }

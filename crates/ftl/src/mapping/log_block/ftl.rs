@@ -15,7 +15,7 @@ use crate::allocation::WantedStreams;
 use crate::mapping::{Mapping, MappingExtras, Profile};
 use crate::placement::{self, PlacementSetup};
 use crate::setup::{Context, Site};
-use crate::store::{WornOut, good_blocks};
+use crate::store::WornOut;
 use crate::{FtlReport, PageWrite, Preemption, streams};
 
 /// Minimum number of log blocks for every scheme.
@@ -49,7 +49,7 @@ fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Ref
     S::check(&params, site)?;
     let Site { space, ftl } = *site;
     let Layout { width, log_blocks, .. } = S::layout(&params, site);
-    let (geometry, key) = (space.geometry(), format!("ftl.{}.log_blocks", ftl.mapping.name()));
+    let (geometry, key) = (site.geometry(), format!("ftl.{}.log_blocks", ftl.mapping.name()));
     if ftl.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
         let found = format!("{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one");
         let refusal = Refusal::new(found, format!("at least {LEAST_PREEMPTED} log blocks"));
@@ -58,7 +58,7 @@ fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Ref
     }
     let groups = geometry.total_dies() / width;
     let pages = u64::from(geometry.pages) * u64::from(width);
-    let (blocks, good) = good_blocks(&space.nand);
+    let (blocks, good) = site.good_blocks();
     let share = space.logical_pages.div_ceil(pages).div_ceil(u64::from(groups));
     let free = blocks.saturating_sub(share);
     let placement = ftl.placement.profile(&PlacementSetup { chips: groups }).map_err(of_placement)?;
@@ -124,7 +124,7 @@ impl<S: Scheme> Ftl<S> {
         let site = Site { space, ftl: setup };
         let layout = S::layout(&params, &site);
         let Layout { width, log_blocks, associativity: k, pages_a_log_block, besides: (copies, erases) } = layout;
-        let pages = space.geometry().pages * width;
+        let pages = site.geometry().pages * width;
         let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
         let limits = Limits { associativity: k, steps_a_page };
         let mut store = Store::new(setup, space, nand, limits, (width, log_blocks));

@@ -98,7 +98,7 @@ impl Store {
             jobs: vec![None; blocks.geometry.total_planes() as usize],
             limits,
             preemption: setup.params.preemption,
-            costs: Costs::new(&space.nand, width),
+            costs: Costs::new(&space.nand, width, blocks.superblocks.width() / width),
             since_host: vec![Waits::default(); blocks.geometry.total_planes() as usize],
             copies: Vec::new(),
             report: FtlReport::default(),

@@ -6,7 +6,7 @@
 use flashloom_nand::{BlockId, Lpn, Nand, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::{Lists, Violation, ensure, violation};
 
-use crate::mapping::Context;
+use crate::mapping::{Context, Site};
 use crate::store::{Blocks, Pages, WornOut};
 use crate::{FtlReport, Space};
 
@@ -37,10 +37,10 @@ pub(super) struct AreaShape {
 impl AreaShape {
     /// Shape for N D-blocks and at most K U-blocks an area, and M U-blocks a chip. With `spreads` on n chips an area
     /// holds every n-th logical block; without, neighbouring ones.
-    pub(super) fn new([blocks, update_blocks, of_chip]: [u32; 3], spreads: bool, space: &Space) -> Self {
-        let geometry = space.geometry();
+    pub(super) fn new([blocks, update_blocks, of_chip]: [u32; 3], spreads: bool, site: &Site<'_>) -> Self {
+        let geometry = site.geometry();
         let (chips, pages) = (geometry.total_dies(), blocks * geometry.pages);
-        let areas = |pages: u64| space.logical_pages.div_ceil(pages) as u32;
+        let areas = |pages: u64| site.space.logical_pages.div_ceil(pages) as u32;
         Self {
             areas: if spreads { areas(u64::from(pages) * u64::from(chips)) * chips } else { areas(pages.into()) },
             chips,
