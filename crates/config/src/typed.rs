@@ -59,7 +59,7 @@ impl Config {
             completions: false,
             settings,
         };
-        // What a built-in preset says of superblocks was fitted with a page-level mapping; others have to be asked for them.
+        // A built-in preset's superblocks were fitted with a page-level mapping; others must ask for them.
         let has_superblocks = config.ftl.superblock != Superblock::None;
         if has_superblocks && !config.settings.is_given(SUPERBLOCK) && !config.mapping_offers(PAGE_MAPPING) {
             config.settings.set(SUPERBLOCK, Value::Name("none"));

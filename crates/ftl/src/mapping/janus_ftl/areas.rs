@@ -8,8 +8,7 @@ use flashloom_nand::{BlockId, Lbn, Lpn, Nand, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::{Lists, Violation, ensure, violation};
 
 use crate::FtlReport;
-use crate::mapping::Context;
-use crate::mapping::Site;
+use crate::mapping::{Context, Site};
 use crate::store::{Blocks, Pages, WornOut};
 
 /// Free blocks of a chip before each page of the host: for a defusion, for the page, and for survivors.

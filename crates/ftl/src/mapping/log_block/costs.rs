@@ -24,8 +24,8 @@ pub(in crate::mapping) struct Costs {
 }
 
 impl Costs {
-    /// Costs of blocks of `width` chips, each of as many blocks of a chip: their erases are one command if the planes of
-    /// a die work together, and follow one another otherwise.
+    /// Costs of blocks of `width` chips, with `of_chip` blocks of each chip: one command erases these if the planes of
+    /// a die work together, otherwise they are erased one after the other.
     pub(in crate::mapping) fn new(nand: &NandParams, width: u32, of_chip: u32) -> Self {
         let timing = nand.slowest_timing();
         let slowest = |times: &[Ns; 4]| times[..timing.page_types as usize].iter().copied().max().unwrap_or(0);
@@ -101,5 +101,14 @@ mod tests {
         let with_command = |command_ns| Costs::new(&NandParams { command_ns, ..NandParams::defaults() }, 1, 1);
         let [none, some] = [0, 300].map(with_command);
         assert_eq!((some.of(1, 0) - none.of(1, 0), some.of(0, 1) - none.of(0, 1)), (600, 300));
+    }
+    /// By hand: an erase of 3 ms, with a command of 1 us, of a block of each of two planes.
+    #[test]
+    fn blocks_of_a_die_are_erased_together_only_if_its_planes_can_be() {
+        let [together, apart] = [MultiPlane::Aligned, MultiPlane::None].map(|multi_plane| {
+            let nand = NandParams { multi_plane, erase_ns: 3 * MS, command_ns: 1_000, ..NandParams::defaults() };
+            [1, 2].map(|of_chip| Costs::new(&nand, 1, of_chip).of(0, 1))
+        });
+        assert_eq!((together, apart), ([3_001_000, 3_001_000], [3_001_000, 6_002_000]));
     }
 }
