@@ -1,5 +1,5 @@
-//! Core figures: those of host, array, wear and workload that every result can have, whatever its policies are, with
-//! what tables, axes and fronts say of them. Figures that policies count are described by the policies themselves
+//! Core figures: those that every result can have, whatever its policies are, of any layer or the workload, with what
+//! tables, axes and fronts say of them. Figures that policies count are described by the policies themselves
 //! ([`flashloom_units::Statistic`]).
 
 use flashloom_units::Best;

@@ -314,7 +314,7 @@ class Vendored(unittest.TestCase):
     """The library that draws the pictures."""
 
     def test_it_is_that_of_the_registry(self):
-        folder = ROOT / "crates" / "report" / "vendor" / "echarts-6.1.0"
+        folder = ROOT / "crates" / "export" / "vendor" / "echarts-6.1.0"
         name = folder.name.replace("-", "@")
         subprocess.run(["npm", "pack", "--silent", name], cwd=FOLDER, check=True, capture_output=True)
         package = (FOLDER / f"{folder.name}.tgz").read_bytes()

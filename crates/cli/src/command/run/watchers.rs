@@ -76,7 +76,10 @@ impl Watchers {
         watchers.write(log, |file| match format {
             #[cfg(feature = "export")]
             Some(LogFormat::Parquet) => Box::new(ParquetLog::new(file)),
-            _ => Box::new(Log::new(file)),
+            // Without the feature `problems_of_build` has refused it.
+            #[cfg(not(feature = "export"))]
+            Some(LogFormat::Parquet) => unreachable!("no build without exports writes Parquet"),
+            Some(LogFormat::Csv) | None => Box::new(Log::new(file)),
         })?;
         #[cfg(feature = "export")]
         watchers.write(perfetto, |file| Box::new(Perfetto::new(file)))?;
