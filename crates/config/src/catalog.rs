@@ -15,7 +15,7 @@ use flashloom_device::DeviceParams;
 use flashloom_figures::result::older::moved;
 use flashloom_ftl::FtlParams;
 use flashloom_host::HostParams;
-use flashloom_units::{Kind, Param, ParamSet, PolicySpec, Refusal, SlotSpec, nearest, one_of};
+use flashloom_units::{Ageing, Kind, Param, ParamSet, PolicySpec, Refusal, SlotSpec, nearest, one_of};
 use flashloom_workload::WorkloadParams;
 
 use crate::registry::Registry;
@@ -29,12 +29,18 @@ pub struct Section {
     pub name: &'static str,
     /// Description.
     pub help: &'static str,
+    /// Whether it describes the drive, whose ageing depends on its keys unless they say otherwise.
+    pub is_of_drive: bool,
     params: fn() -> &'static [Param],
 }
 
 impl Section {
     const fn new(name: &'static str, help: &'static str, params: fn() -> &'static [Param]) -> Self {
-        Self { name, help, params }
+        Self { name, help, is_of_drive: false, params }
+    }
+
+    const fn of_drive(self) -> Self {
+        Self { is_of_drive: true, ..self }
     }
 
     /// Keys of the section.
@@ -55,13 +61,15 @@ impl Section {
 pub static SECTIONS: [Section; 6] = [
     Section::new("workload", "The origin of the requests, and the times at which they arrive.", WorkloadParams::params),
     Section::new("host", "The host's block layer and its I/O scheduler.", HostParams::params),
-    Section::new("device", "The drive: its geometry, spare space, timing, link and failures.", DeviceParams::params),
+    Section::new("device", "The drive: its geometry, spare space, timing, link and failures.", DeviceParams::params)
+        .of_drive(),
     Section::new("buffer", "The controller's write buffer.", BufferParams::params),
     Section::new(
         "ftl",
         "The flash translation layer: mapping, allocation, garbage collection, wear.",
         FtlParams::params,
-    ),
+    )
+    .of_drive(),
     Section::new("run", "The simulation itself, and the state of the drive at its start.", RunParams::params),
 ];
 
@@ -146,6 +154,19 @@ impl KeyId {
     /// Index of its section in [`SECTIONS`].
     pub fn section(self) -> usize {
         self.of.section
+    }
+
+    /// Whether ageing a drive depends on it: with policies that are all built in or not, with log-block mappings or
+    /// without, with blocks in another cell mode or without.
+    pub fn ages(self, is_built_in: bool, merges: bool, has_modes: bool) -> bool {
+        match self.param().ageing {
+            Ageing::OfSection => SECTIONS[self.section()].is_of_drive,
+            Ageing::Always => true,
+            Ageing::Timed => !is_built_in,
+            Ageing::Merges => !is_built_in || merges,
+            Ageing::MergesAndModes => !is_built_in || merges || has_modes,
+            Ageing::Never => false,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ params! {
         /// A described or fitted drive that the other keys of this section start from, by its name or, of one that
         /// `flashloom fit` wrote, by the path of its file, relative to this one's folder.
         name: String => "preset", Kind::ChoiceOrFile(PRESETS), Value::Name("mlc-16g"),
-            "Any key of this section that is also written overrides the preset's value.";
+            "Any key of this section that is also written overrides the preset's value." => Timed;
     }
 }
 

@@ -150,7 +150,7 @@ params! {
             "Collecting early shortens later stalls and copies pages that might have died.";
         /// Idle time of the drive before background collection starts.
         idle_delay_ns: Ns => "idle_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * MS),
-            "Short delays collect more and collide with requests more often.";
+            "Short delays collect more and collide with requests more often." => Never;
         /// Share of the drive's blocks that are free below which all planes are collected, until the share is
         /// `gc_high_watermark`. Off at 0.
         gc_low_watermark: f64 => "gc_low_watermark", Kind::Ratio { min: 0.0, max: 0.9 }, Value::Ratio(0.0),
@@ -226,7 +226,7 @@ params! {
         /// the background goes first.
         slc_flush_delay_ns: Ns => "slc_flush_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(100 * MS),
             "Short delays make room sooner, and copy pages that might have been overwritten.",
-            Used::without("slc_cache", &["none"]);
+            Used::without("slc_cache", &["none"]) => Never;
     }
 }
 

@@ -96,18 +96,14 @@ pub struct SlcReport {
     pub folded_pages: u64,
 }
 
-/// Number of optional groups of figures that older versions saved after these counters. They are saved as absent.
-const OLDER_FAMILIES: usize = 3;
-
 impl State for FtlReport {
     fn save(&self, to: &mut Writer) {
         to.value(self);
-        to.zeros(OLDER_FAMILIES);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         *self = from.value()?;
-        from.zeros(OLDER_FAMILIES)
+        Ok(())
     }
 }
 

@@ -24,18 +24,14 @@ pub(crate) struct StreamReport {
     pub(crate) threshold: u64,
 }
 
-/// Number of figures that older versions saved after these counters. They are saved as zero.
-const OLDER_FIGURES: usize = 1;
-
 impl State for StreamReport {
     fn save(&self, to: &mut Writer) {
         to.value(self);
-        to.zeros(OLDER_FIGURES);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         *self = from.value()?;
-        from.zeros(OLDER_FIGURES)
+        Ok(())
     }
 }
 

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// First line of the file of a saved drive.
-pub(crate) const STATE_MAGIC: &[u8] = b"flashloom-state 9\n";
+pub(crate) const STATE_MAGIC: &[u8] = concat!("flashloom-state ", env!("CARGO_PKG_VERSION"), " unknown\n").as_bytes();
 
 /// A drive that is saved to a file.
 pub(crate) const STATE_DRIVE: &str = "\

@@ -82,80 +82,87 @@ params! {
             "Larger pages program more at once, and small writes read and rewrite more.";
         /// Bits per cell, which is also the number of page types that the pages of a block cycle through.
         bits_per_cell: u32 => "bits_per_cell", count(4), Value::Count(2),
-            "Only matters where the page types have different times.";
+            "Only matters where the page types have different times." => MergesAndModes;
         /// Rated program/erase cycles of a block, for the lifetime in the result. Default: 100,000 for SLC, 3,000 for
         /// MLC and TLC, 1,000 for QLC, by `bits_per_cell`; the lifetime calls a default assumed.
         rated_cycles: Option<u32> => "rated_cycles", count(10_000_000), Value::Absent,
             "It changes nothing in a run: blocks go on beyond it, and fail as program_failures and erase_failures \
-             say.";
+             say." => Never;
         /// What the drive's data sheet lets the host write (TBW), to stand beside the lifetime in the result; absent
         /// if unknown.
         rated_writes_bytes: Option<u64> => "rated_writes", Kind::Size { min: 1, max: 1 << 60 }, Value::Absent,
-            "It changes nothing in a run.";
+            "It changes nothing in a run." => Never;
         /// Rated program/erase cycles of a block in SLC mode; absent if unknown, and then they count as others.
         slc_rated_cycles: Option<u32> => "slc_rated_cycles", count(10_000_000), Value::Absent,
             "It changes nothing in a run but the lifetime in the result: an erase in SLC mode uses up less of a block \
              that is rated for more of them.",
-            Used::without("ftl.slc_cache", &["none"]);
+            Used::without("ftl.slc_cache", &["none"]) => Never;
         /// Array time of a page read (tR), for the first page type.
-        read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
+        read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "" => Merges;
         /// tR of the second page type. Default: that of the first.
-        read_ns_2: Option<Ns> => "read_time_2", time(S), Value::Absent, "", Used::from("bits_per_cell", &["2"]);
+        read_ns_2: Option<Ns> => "read_time_2", time(S), Value::Absent, "",
+            Used::from("bits_per_cell", &["2"]) => Merges;
         /// tR of the third page type. Default: that of the first.
-        read_ns_3: Option<Ns> => "read_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
+        read_ns_3: Option<Ns> => "read_time_3", time(S), Value::Absent, "",
+            Used::from("bits_per_cell", &["3"]) => Merges;
         /// tR of the fourth page type. Default: that of the first.
-        read_ns_4: Option<Ns> => "read_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
+        read_ns_4: Option<Ns> => "read_time_4", time(S), Value::Absent, "",
+            Used::with("bits_per_cell", &["4"]) => Merges;
         /// Array time of a page program (tPROG), for the first page type.
-        program_ns: Ns => "program_time", time(S), Value::Time(750 * US), "";
+        program_ns: Ns => "program_time", time(S), Value::Time(750 * US), "" => Merges;
         /// tPROG of the second page type. Default: that of the first.
-        program_ns_2: Option<Ns> => "program_time_2", time(S), Value::Absent, "", Used::from("bits_per_cell", &["2"]);
+        program_ns_2: Option<Ns> => "program_time_2", time(S), Value::Absent, "",
+            Used::from("bits_per_cell", &["2"]) => Merges;
         /// tPROG of the third page type. Default: that of the first.
-        program_ns_3: Option<Ns> => "program_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
+        program_ns_3: Option<Ns> => "program_time_3", time(S), Value::Absent, "",
+            Used::from("bits_per_cell", &["3"]) => Merges;
         /// tPROG of the fourth page type. Default: that of the first.
-        program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
+        program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "",
+            Used::with("bits_per_cell", &["4"]) => Merges;
         /// tR of a block in SLC mode, for an SLC cache; absent if unknown.
         slc_read_ns: Option<Ns> => "slc_read_time", time(S), Value::Absent, "",
-            Used::without("ftl.slc_cache", &["none"]);
+            Used::without("ftl.slc_cache", &["none"]) => Timed;
         /// tPROG of a block in SLC mode, for an SLC cache; absent if unknown.
         slc_program_ns: Option<Ns> => "slc_program_time", time(S), Value::Absent, "",
-            Used::without("ftl.slc_cache", &["none"]);
+            Used::without("ftl.slc_cache", &["none"]) => Timed;
         /// Array time of a block erase (tBERS).
-        erase_ns: Ns => "erase_time", time(10 * S), Value::Time(3_800 * US), "";
+        erase_ns: Ns => "erase_time", time(10 * S), Value::Time(3_800 * US), "" => Merges;
         /// Share of tR by which the reads of a page may take longer or shorter, by block and page.
         read_spread: f64 => "read_spread", SPREAD, Value::Ratio(0.0),
-            "The means stay; what runs on many dies at once waits for the slowest.", TIMED;
+            "The means stay; what runs on many dies at once waits for the slowest.", TIMED => Merges;
         /// Share of tPROG by which the programs of a page may take longer or shorter, by block and page.
         program_spread: f64 => "program_spread", SPREAD, Value::Ratio(0.0),
-            "The means stay; what runs on many dies at once waits for the slowest.", TIMED;
+            "The means stay; what runs on many dies at once waits for the slowest.", TIMED => Merges;
         /// Share of tBERS by which the erases of a block may take longer or shorter.
         erase_spread: f64 => "erase_spread", SPREAD, Value::Ratio(0.0),
-            "The means stay; what runs on many dies at once waits for the slowest.", TIMED;
+            "The means stay; what runs on many dies at once waits for the slowest.", TIMED => Merges;
         /// Channel time of an operation's command and address cycles.
-        command_ns: Ns => "command_time", time(MS), Value::Time(0), "";
+        command_ns: Ns => "command_time", time(MS), Value::Time(0), "" => Merges;
         /// Data rate of a channel.
-        bus_rate: u64 => "bus_rate", Kind::Rate { min: 1_000, max: 100 * GIB }, Value::Rate(333_000_000), "";
+        bus_rate: u64 => "bus_rate", Kind::Rate { min: 1_000, max: 100 * GIB }, Value::Rate(333_000_000), "" => Merges;
         /// Multi-plane commands: whether the planes of a die can work together.
         multi_plane: MultiPlane => "multi_plane", Kind::Choice(MultiPlane::CHOICES), Value::Name("aligned"),
-            "Raises the throughput of a die by up to its planes.";
+            "Raises the throughput of a die by up to its planes." => Timed;
         /// Whether a copy within a plane is done inside the die (copyback), without a transfer over the channel.
         copyback: bool => "copyback", Kind::Flag, Value::Flag(false),
-            "Saves the channel during collection; a real drive then copies bit errors along.";
+            "Saves the channel during collection; a real drive then copies bit errors along." => Timed;
         /// Whether the data of the next program is transferred while the die still programs.
         cache_program: bool => "cache_program", Kind::Flag, Value::Flag(false),
-            "Hides the transfer behind the program.";
+            "Hides the transfer behind the program." => Timed;
         /// Operations that a host read may suspend on its die.
         suspend: Suspend => "suspend", Kind::Choice(Suspend::CHOICES), Value::Name("none"),
-            "Shortens the longest reads and lengthens programs and erases.";
+            "Shortens the longest reads and lengthens programs and erases." => Timed;
         /// Time to suspend an operation; also the time to resume it.
-        suspend_ns: Ns => "suspend_time", time(100 * MS), Value::Time(20 * US), "", Used::without("suspend", &["none"]);
+        suspend_ns: Ns => "suspend_time", time(100 * MS), Value::Time(20 * US), "",
+            Used::without("suspend", &["none"]) => Timed;
         /// Maximum number of commands of higher classes that a die begins in a row while an operation of a lower class
         /// waits for it; also the maximum number of reads that it begins before a suspended or staged operation.
         max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(16),
             "More of them shorten host reads and lengthen the wait of everything else: the n-th that waits in its \
-             class can be overtaken n times as often.";
+             class can be overtaken n times as often." => Timed;
         /// Order in which a die begins its queued operations.
         die_order: DieOrder => "die_order", Kind::Choice(DieOrder::CHOICES), Value::Name("priority"),
-            "Priority shortens host latency and delays collection.";
+            "Priority shortens host latency and delays collection." => Timed;
         /// Share of each plane's blocks that are factory bad, rounded down to whole blocks.
         bad_blocks: f64 => "bad_blocks", Kind::Ratio { min: 0.0, max: 0.5 }, Value::Ratio(0.0),
             "Bad blocks take from the over-provisioning; the host's capacity stays.";
@@ -170,27 +177,27 @@ params! {
             "Retries make the tail of a worn drive's reads; what cannot be read fails until it is written again.";
         /// Energy of a page read in a die, for the energy in the result; absent if unknown.
         read_pj: Option<u64> => "read_energy", ENERGY, Value::Absent,
-            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED => Never;
         /// Energy of a page program in a die.
         program_pj: Option<u64> => "program_energy", ENERGY, Value::Absent,
-            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED => Never;
         /// Energy of a block erase in a die.
         erase_pj: Option<u64> => "erase_energy", ENERGY, Value::Absent,
-            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED => Never;
         /// Energy of a channel to transfer a byte of data between controller and die.
         bus_pj_a_byte: Option<u64> => "bus_energy", ENERGY, Value::Absent,
-            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED => Never;
         /// Power of an idle die.
         idle_nw: Option<u64> => "idle_power", POWER, Value::Absent,
-            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED => Never;
         /// Energy of a page read from a block in SLC mode.
         slc_read_pj: Option<u64> => "slc_read_energy", ENERGY, Value::Absent,
             "It changes nothing in a run. Needed beside the five other keys of energy, if there is an SLC cache.",
-            Used::without("ftl.slc_cache", &["none"]);
+            Used::without("ftl.slc_cache", &["none"]) => Never;
         /// Energy of a page program in a block in SLC mode.
         slc_program_pj: Option<u64> => "slc_program_energy", ENERGY, Value::Absent,
             "It changes nothing in a run. Needed beside the five other keys of energy, if there is an SLC cache.",
-            Used::without("ftl.slc_cache", &["none"]);
+            Used::without("ftl.slc_cache", &["none"]) => Never;
     }
 }
 

@@ -2,7 +2,7 @@
 //! [`Cache`](super::Cache) by all later ones.
 //!
 //! ```text
-//! line 1   flashloom-state 9
+//! line 1   flashloom-state VERSION REVISION: the build that saved it, which alone reads it
 //! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}, and
 //!          "served": true if it has served requests since and was switched off
 //! line 3   SHA-256 of line 2 and of the state, in hexadecimal
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The state of an aged drive depends only on the device, the FTL and its policies, the seed, and how it is aged: not
-//! on the host, the write buffer or the workload. A run that differs in any of these keys has another drive. Drives are
-//! aged in counting mode, so only those of the device's times count that a policy weighs: the duration of a copy and an
-//! erase, with a log-block mapping. Verification counts too, because checks follow a drive from its first page on.
+//! on the host, the write buffer or the workload. A run that differs in a key that ageing depends on, as its declaration
+//! says ([`Ageing`](flashloom_units::Ageing)), has another drive. Verification counts too, because checks follow a drive
+//! from its first page on.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use flashloom_device::{Drive, Engine, Filled, Preconditioned};
 use flashloom_files::open_input;
 use flashloom_ftl::PAGE_MAPPING;
-use flashloom_units::{Capability, Problem, Problems, Refusal, StateError, Value, violation};
+use flashloom_units::{Capability, Problem, Problems, Refusal, SlotSpec, StateError, Value, violation};
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -34,81 +34,10 @@ use super::engines::{Build, Preparation, check_aged, expected_pages, preconditio
 use super::spent::{Keys, Spent, flash_keys};
 use super::{Cache, Failure};
 use flashloom_config::registry::Registry;
-use flashloom_config::{Config, Experiment, Precondition, Variant, json_value};
+use flashloom_config::{Config, Experiment, KeyId, Precondition, SECTIONS, Variant, json_value};
 
-/// First line of a file.
-const MAGIC: &str = "flashloom-state 9";
-
-/// Sections whose keys all count, except those listed below as mattering only later; of other sections only single keys
-/// count.
-const SECTIONS: [&str; 2] = ["device.", "ftl."];
-const OTHERS: [&str; 7] = [
-    "run.seed",
-    "run.precondition",
-    "run.fill",
-    "run.fill_streams",
-    "run.steady_window",
-    "run.steady_tolerance",
-    "run.steady_windows",
-];
-const LATER: [&str; 15] = [
-    "ftl.idle_delay",
-    "ftl.slc_flush_delay",
-    "device.read_cache",
-    "device.readahead_pages",
-    "device.readahead_streams",
-    "device.rated_cycles",
-    "device.rated_writes",
-    "device.slc_rated_cycles",
-    "device.read_energy",
-    "device.program_energy",
-    "device.erase_energy",
-    "device.bus_energy",
-    "device.idle_power",
-    "device.slc_read_energy",
-    "device.slc_program_energy",
-];
-/// Device keys that only a timed drive uses; the preset counts through the keys that it sets.
-const OF_TIME: [&str; 18] = [
-    "device.preset",
-    "device.link_rate",
-    "device.full_duplex",
-    "device.link_packet_size",
-    "device.link_packet_overhead",
-    "device.link_command_time",
-    "device.controller_time",
-    "device.controller_page_time",
-    "device.controller_processors",
-    "device.multi_plane",
-    "device.copyback",
-    "device.cache_program",
-    "device.suspend",
-    "device.suspend_time",
-    "device.max_overtakes",
-    "device.die_order",
-    "device.slc_read_time",
-    "device.slc_program_time",
-];
-/// Device keys by which log-block mappings and their placements weigh the cost of a merge.
-const OF_MERGES: [&str; 15] = [
-    "device.bits_per_cell",
-    "device.read_time",
-    "device.read_time_2",
-    "device.read_time_3",
-    "device.read_time_4",
-    "device.program_time",
-    "device.program_time_2",
-    "device.program_time_3",
-    "device.program_time_4",
-    "device.erase_time",
-    "device.read_spread",
-    "device.program_spread",
-    "device.erase_spread",
-    "device.command_time",
-    "device.bus_rate",
-];
-/// Keys of the policies that take part in ageing.
-const ASKED: [&str; 5] = ["ftl.mapping", "ftl.allocation", "ftl.gc", "ftl.placement", "device.reliability"];
+/// Beginning of the first line of a file; the build follows that saved it.
+const MAGIC: &str = "flashloom-state ";
 
 /// Key that says whether the drive was left idle after ageing.
 const REST: &str = "run.rest";
@@ -124,7 +53,17 @@ const VERIFIED_PAGE_BYTES: u64 = 512;
 const IS_AGED: &str = "a drive that is not aged is not saved";
 
 /// Message if one of the two configurations has a key that the other does not.
-const OTHER_KEYS: &str = "the drive was aged under other policies, or by a program with other keys: save it again";
+const OTHER_KEYS: &str = "the drive was aged under other policies: save it again";
+
+/// First line of the file of a drive that this build saves.
+fn first_line(config: &Config) -> String {
+    format!("{MAGIC}{} {}", env!("CARGO_PKG_VERSION"), config.catalog().registry().revision)
+}
+
+/// The slots of the policies that take part in ageing.
+fn slots() -> impl Iterator<Item = &'static SlotSpec> {
+    SECTIONS.iter().filter(|section| section.is_of_drive).flat_map(|section| section.slots().map(|(_, slot)| slot))
+}
 
 /// Conditions under which a drive was aged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,19 +76,9 @@ pub(super) struct Origin {
 
 impl Origin {
     pub(super) fn of(config: &Config, verified: bool) -> Self {
-        let is_built_in = has_built_in_policies(config);
-        let merges = !config.mapping_offers(PAGE_MAPPING);
-        let is_left = |path: &str| {
-            // The bits a cell also say how many pages a block of an SLC cache has.
-            let is_of_cache = path == "device.bits_per_cell" && config.has_slc_cache();
-            let is_of_time = OF_TIME.contains(&path) || OF_MERGES.contains(&path) && !merges && !is_of_cache;
-            LATER.contains(&path) || is_built_in && is_of_time
-        };
-        let counts = |path: &str| {
-            let of_section = SECTIONS.iter().any(|section| path.starts_with(section)) && !is_left(path);
-            of_section || OTHERS.contains(&path)
-        };
-        let counted = config.values().map(|(key, value)| (key.path(), value)).filter(|(path, _)| counts(path));
+        let (is_built_in, merges) = (has_built_in_policies(config), !config.mapping_offers(PAGE_MAPPING));
+        let counts = |key: &KeyId| key.ages(is_built_in, merges, config.has_slc_cache());
+        let counted = config.values().filter(|(key, _)| counts(key)).map(|(key, value)| (key.path(), value));
         let mut settings: Map<_, _> =
             counted.map(|(path, value)| (path, json_value(value).unwrap_or(Json::Null))).collect();
         // What it comes to, because that may depend on the workload.
@@ -195,16 +124,18 @@ impl AgedDrives {
 /// True if all policies that take part in ageing are built in: others may depend on the device's times in unknown ways.
 pub(super) fn has_built_in_policies(config: &Config) -> bool {
     let registry = Registry::builtin();
-    let slots = registry.slots();
-    ASKED.iter().all(|key| {
-        let chosen = config.policy(key).0;
-        slots.iter().any(|(slot, specs)| slot.key == *key && specs.iter().any(|spec| std::ptr::eq(*spec, chosen)))
+    let built_in = registry.slots();
+    slots().all(|slot| {
+        let chosen = config.policy(slot.key).0;
+        built_in.iter().any(|(of, specs)| of.key == slot.key && specs.iter().any(|spec| std::ptr::eq(*spec, chosen)))
     })
 }
 
 /// A drive after ageing.
 #[derive(Debug)]
 pub struct AgedDrive {
+    /// First line of its file.
+    first_line: String,
     origin: Origin,
     aged: Preconditioned,
     /// Whether it has served requests since it was aged: `aged` counts what they wrote.
@@ -280,12 +211,12 @@ impl AgedDrive {
     }
 
     fn saved(config: &Config, verify: bool, (state, aged): (Vec<u8>, Preconditioned), served: bool) -> Self {
-        Self::of_state(Origin::of(config, verify), aged, served, state)
+        Self::of_state(config, Header { origin: Origin::of(config, verify), aged, served }, state)
     }
 
-    fn of_state(origin: Origin, aged: Preconditioned, served: bool, state: Vec<u8>) -> Self {
-        let (is_checked, spent) = (AtomicBool::new(false), Spent::default());
-        Self { origin, aged, served, state, is_whole: true, hash: None, is_checked, spent }
+    fn of_state(config: &Config, Header { origin, aged, served }: Header, state: Vec<u8>) -> Self {
+        let (first_line, is_checked, spent) = (first_line(config), AtomicBool::new(false), Spent::default());
+        Self { first_line, origin, aged, served, state, is_whole: true, hash: None, is_checked, spent }
     }
 
     /// The drive of an engine at rest that was driven by hand, switched off. The engine is to be dropped.
@@ -365,7 +296,7 @@ impl AgedDrive {
     pub fn to_file(&self) -> Result<Vec<u8>, String> {
         let header = self.header();
         let hash = hash_of(header.as_bytes(), &self.state);
-        let file = format!("{MAGIC}\n{header}\n{hash}\n").into_bytes();
+        let file = format!("{}\n{header}\n{hash}\n", self.first_line).into_bytes();
         let mut encoder = FrameEncoder::new(file);
         encoder.write_all(&self.state).map_err(|error| error.to_string())?;
         encoder.finish().map_err(|error| error.to_string())
@@ -384,7 +315,7 @@ impl AgedDrive {
     pub(super) fn read(path: &str, config: &Config) -> Result<Self, Refusal> {
         let named = |refusal: Refusal| Refusal { found: format!("{path}: {}", refusal.found), ..refusal };
         let file = open_input(Path::new(path)).map_err(|reason| named(unread(reason.to_string())))?;
-        let opened = Opened::open(file).map_err(named)?;
+        let opened = Opened::open(file, config).map_err(named)?;
         check_fit(&opened.header.origin, config, path)?;
         opened.state(config).map_err(named)
     }
@@ -394,7 +325,7 @@ impl AgedDrive {
     /// # Errors
     /// They hold no drive, or another one.
     pub fn of_bytes(bytes: &[u8], config: &Config, path: &str) -> Result<Self, Refusal> {
-        let opened = Opened::open(Cursor::new(bytes))?;
+        let opened = Opened::open(Cursor::new(bytes), config)?;
         check_fit(&opened.header.origin, config, path)?;
         opened.state(config)
     }
@@ -409,7 +340,7 @@ impl AgedDrive {
     /// Reads the drive of a configuration from a file of the cache, as if the run had aged it itself. An error says in
     /// words why it cannot.
     pub(super) fn of_cache(file: File, config: &Config, verify: bool) -> Result<Self, String> {
-        let opened = Opened::open(file).map_err(|refusal| refusal.found)?;
+        let opened = Opened::open(file, config).map_err(|refusal| refusal.found)?;
         if opened.header.origin != Origin::of(config, verify) || opened.header.served {
             return Err("it holds another drive".to_owned());
         }
@@ -439,7 +370,7 @@ struct Opened<F> {
 }
 
 impl<F: Read + Seek> Opened<F> {
-    fn open(file: F) -> Result<Self, Refusal> {
+    fn open(file: F, config: &Config) -> Result<Self, Refusal> {
         let mut rest = BufReader::new(file);
         let mut line = || {
             let mut line = Vec::new();
@@ -447,12 +378,12 @@ impl<F: Read + Seek> Opened<F> {
             read.map_err(|error| unread(format!("the file cannot be read: {error}")))?;
             Ok(line.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(line))
         };
-        let magic = line()?;
-        if magic != MAGIC.as_bytes() {
-            let version = magic.strip_prefix(b"flashloom-state ").filter(|version| version.len() < 20);
-            let of_format = |version: &[u8]| format!("a state of format {}", version.escape_ascii());
-            let refusal = unread(version.map_or("no saved drive".to_owned(), of_format));
-            return Err(refusal.help(format!("this program reads `{MAGIC}`; save the drive again")));
+        let (first, own) = (line()?, first_line(config));
+        if first != own.as_bytes() {
+            let of_build = |build: &[u8]| format!("a drive of another build: {}", build.escape_ascii());
+            let build = first.strip_prefix(MAGIC.as_bytes()).filter(|build| build.len() < 100);
+            let refusal = unread(build.map_or("no saved drive".to_owned(), of_build));
+            return Err(refusal.help(format!("this build is {}; save the drive again", &own[MAGIC.len()..])));
         }
         let lines = [line()?, line()?];
         let header = serde_json::from_slice(&lines[0])
@@ -463,7 +394,7 @@ impl<F: Read + Seek> Opened<F> {
     /// Reads the state of a drive of that configuration, because a few bytes can be many once they are decompressed:
     /// first only to count and to hash it, without memory, as far as such a drive's can go.
     fn state(self, config: &Config) -> Result<AgedDrive, Refusal> {
-        let Self { header: Header { origin, aged, served }, lines: [header, hash], mut rest } = self;
+        let Self { header, lines: [line, hash], mut rest } = self;
         // What the decompressor says is of its own making.
         let damaged = |error: io::Error| match error.kind() {
             io::ErrorKind::UnexpectedEof => unread("the state is cut off".to_owned()),
@@ -472,9 +403,9 @@ impl<F: Read + Seek> Opened<F> {
             }
             _ => unread(format!("the state cannot be read: {error}")),
         };
-        let limit = state_limit_bytes(config, origin.verified);
+        let limit = state_limit_bytes(config, header.origin.verified);
         let start = rest.stream_position().map_err(damaged)?;
-        let mut sha256 = Sha256::new().chain_update(&header);
+        let mut sha256 = Sha256::new().chain_update(&line);
         let length = io::copy(&mut FrameDecoder::new(&mut rest).take(limit + 1), &mut sha256).map_err(damaged)?;
         if length > limit {
             let found = format!("the state is damaged: it is longer than {limit} bytes, as that of no such drive is");
@@ -485,13 +416,13 @@ impl<F: Read + Seek> Opened<F> {
             return Err(unread("the drive is damaged: its hash is another".to_owned()));
         }
         let no_drive = |found| unread(format!("the drive is damaged: none is aged with {found}"));
-        if !served {
-            check_aged(config, &aged).map_err(no_drive)?;
+        if !header.served {
+            check_aged(config, &header.aged).map_err(no_drive)?;
         }
         rest.seek(SeekFrom::Start(start)).map_err(damaged)?;
         let mut state = Vec::with_capacity(length as usize);
         FrameDecoder::new(&mut rest).take(length).read_to_end(&mut state).map_err(damaged)?;
-        Ok(AgedDrive { hash: Some(sha256), ..AgedDrive::of_state(origin, aged, served, state) })
+        Ok(AgedDrive { hash: Some(sha256), ..AgedDrive::of_state(config, header, state) })
     }
 }
 
@@ -515,7 +446,7 @@ fn state_limit_bytes(config: &Config, verified: bool) -> u64 {
 /// Refuses a configuration with another key than the one that a drive was aged with, by its name.
 fn check_fit(origin: &Origin, config: &Config, path: &str) -> Result<(), Refusal> {
     let wanted = Origin::of(config, origin.verified);
-    // A file says nothing of newer keys that have their defaults.
+    // Some keys are left out where they have their defaults.
     let default = |key: &str| config.left_out(key).map(|value| json_value(value).unwrap_or(Json::Null));
     let value = |of: &Origin, key: &str| of.settings.get(key).cloned().or_else(|| default(key));
     let shown = |of: &Origin, key: &str| match value(of, key) {
@@ -630,7 +561,7 @@ pub(super) fn check_policies(experiment: &Experiment, config: &Config) -> Result
 
 /// Key of a policy of the drive whose state cannot be saved, if there is one.
 pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
-    ASKED.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SAVED_STATE))
+    slots().map(|slot| slot.key).find(|key| !config.policy(key).0.offers.contains(&Capability::SAVED_STATE))
 }
 
 /// Reads the drives that variants name (`run.state`), each file once.

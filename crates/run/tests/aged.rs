@@ -204,15 +204,18 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     expect(refused(&file, &["run.seed=2"]), &["`run.seed` = 2", "1, as the drive in"]);
     expect(refused(&file, &["device.blocks=64"]), &["`device.blocks` = 64"]);
     expect(refused(&file, &["ftl.mapping=dftl", "ftl.dftl.cache=1MiB"]), &["`ftl.mapping` = \"dftl\""]);
-    // A file has no keys that came later and have their defaults: those are told, on both sides.
+    // A file leaves some keys out that have their defaults: those are told, on both sides.
     let watermarks = ["ftl.gc_low_watermark=0.1", "ftl.gc_high_watermark=0.2"];
     let advice = "set ftl.gc_low_watermark to that";
     expect(refused(&file, &watermarks), &["`ftl.gc_low_watermark` = 0.1", "0.0, as the drive in", advice]);
     let other = refused(&saved(&watermarks, false), &[]);
     expect(other, &["`ftl.gc_low_watermark` = 0.0", "0.1, as the drive in", advice]);
     expect(refused(b"", &[]), &["no saved drive"]);
-    let format = refused(b"flashloom-state 4\n{}\n", &[]);
-    expect(format, &["a state of format 4", "this program reads `flashloom-state 9`"]);
+    let other_build = refused(b"flashloom-state 4\n{}\n", &[]);
+    expect(
+        other_build,
+        &["a drive of another build: 4", concat!("this build is ", env!("CARGO_PKG_VERSION"), " unknown")],
+    );
     expect(refused(&file[..file.len() - 9], &[]), &["the state is cut off"]);
     let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;
     expect(refused(&file[..header / 2], &[]), &["damaged"]);

@@ -36,7 +36,7 @@ pub use latency::{Histogram, Latency, SparseLatency};
 pub use lines::Lines;
 pub use lists::Lists;
 pub use param::{
-    Choice, FieldType, Kind, Must, OrName, Param, ParamSet, Parameters, Used, Value, is_path, nearest, one_of,
+    Ageing, Choice, FieldType, Kind, Must, OrName, Param, ParamSet, Parameters, Used, Value, is_path, nearest, one_of,
 };
 pub use policy::{Capability, Chosen, Policy, PolicySpec, Role, Slot, SlotSpec};
 pub use prefetch::prefetch;

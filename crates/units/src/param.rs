@@ -186,6 +186,24 @@ impl Used {
     }
 }
 
+/// What ageing a drive has to do with a parameter: drives whose parameters differ only in what ageing does not depend
+/// on are one after it. Drives are aged in counting mode, so that times count only where a policy weighs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ageing {
+    /// What its section has to do with it: everything if it describes the drive, and otherwise nothing.
+    OfSection,
+    /// Ageing depends on it.
+    Always,
+    /// A time, or what decides it: only policies that are not built in may depend on it.
+    Timed,
+    /// A time by which log-block mappings and placements weigh merges, too.
+    Merges,
+    /// As [`Self::Merges`], and blocks that are used in another cell mode depend on it.
+    MergesAndModes,
+    /// It counts from the first request on.
+    Never,
+}
+
 /// Description of one parameter, from which help, checks and documents are made.
 #[derive(Clone, Debug)]
 pub struct Param {
@@ -201,6 +219,8 @@ pub struct Param {
     pub tradeoff: &'static str,
     /// Condition on another key without which it has no effect; none if the choice of its policy is the only one.
     pub used: Option<Used>,
+    /// What ageing a drive has to do with it.
+    pub ageing: Ageing,
 }
 
 impl Param {
@@ -396,16 +416,19 @@ impl<T: FieldType> FieldType for Option<T> {
 ///
 /// A field reads `help comment, field: type => "key", kind, default, "trade-off";`, where the key is the field's name
 /// without its unit, because a configuration carries units in the values. A parameter that has an effect only with
-/// certain values of another key says so after the trade-off: `"trade-off", Used::with("pattern", &["hot-cold"]);`.
+/// certain values of another key says so after the trade-off: `"trade-off", Used::with("pattern", &["hot-cold"]);`. One
+/// that ageing depends on otherwise than on its section ends with that: `"trade-off" => Never;`, see [`Ageing`].
 #[macro_export]
 macro_rules! params {
     (@used) => { None };
     (@used $used:expr) => { $used };
+    (@ageing) => { $crate::Ageing::OfSection };
+    (@ageing $ageing:ident) => { $crate::Ageing::$ageing };
     (
         $(#[doc = $doc:literal])+
         pub struct $name:ident {
             $($(#[doc = $help:literal])+ $field:ident: $type:ty => $key:literal, $kind:expr, $default:expr,
-                $tradeoff:literal $(, $used:expr)?;)*
+                $tradeoff:literal $(, $used:expr)? $(=> $ageing:ident)?;)*
         }
     ) => {
         $(#[doc = $doc])+
@@ -424,6 +447,7 @@ macro_rules! params {
                     help: concat!($($help),+).trim_ascii_start(),
                     tradeoff: $tradeoff,
                     used: $crate::params!(@used $($used)?),
+                    ageing: $crate::params!(@ageing $($ageing)?),
                 },)*
             ];
         }
@@ -533,10 +557,11 @@ mod tests {
         /// Parameters for the test.
         pub struct Sample {
             /// A duration.
-            wait_ns: u64 => "wait", Kind::Time { min: MS, max: S }, Value::Time(5 * MS), "Longer waits wait longer.";
+            wait_ns: u64 => "wait", Kind::Time { min: MS, max: S }, Value::Time(5 * MS), "Longer waits wait longer."
+                => Never;
             /// A number.
             count: Option<u32> => "count", Kind::Count { min: 1, max: 9 }, Value::Absent, "More is more.",
-                Used::with("colour", &["red"]);
+                Used::with("colour", &["red"]) => Timed;
             /// One of the choices.
             colour: Colour => "colour", Kind::Choice(Colour::CHOICES), Value::Name("dark-blue"), "Red is faster.";
         }
@@ -551,6 +576,8 @@ mod tests {
         assert_eq!(Sample::PARAMS[0].expected(), "a time from 1ms to 1s");
         assert_eq!(Sample::PARAMS[2].expected(), "one of red, dark-blue");
         assert_eq!(Sample::PARAMS[0].used, None);
+        let ageing: Vec<_> = Sample::PARAMS.iter().map(|param| param.ageing).collect();
+        assert_eq!(ageing, [Ageing::Never, Ageing::Timed, Ageing::OfSection]);
         assert_eq!(Sample::PARAMS[1].used, Some(Used { key: "colour", values: &["red"], must: Must::Be }));
         assert!(Sample::PARAMS.iter().all(|param| param.accepts(&param.default)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Time(S + 1)));

@@ -382,7 +382,7 @@ impl<P: Role + ?Sized> fmt::Debug for Slot<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params;
+    use crate::{Ageing, params};
 
     trait Greeter: Send {
         fn greet(&self) -> String;
@@ -457,11 +457,25 @@ mod tests {
     #[test]
     fn a_slot_refuses_what_a_configuration_could_not_hold() {
         static BAD_NAME: PolicySpec = PolicySpec { name: "Po lite", ..PolicySpec::BLANK };
-        const COUNT: Param =
-            Param { name: "n", kind: Kind::Flag, default: Value::Count(1), help: "", tradeoff: "", used: None };
+        const COUNT: Param = Param {
+            name: "n",
+            kind: Kind::Flag,
+            default: Value::Count(1),
+            help: "",
+            tradeoff: "",
+            used: None,
+            ageing: Ageing::OfSection,
+        };
         static BAD_DEFAULT: PolicySpec = PolicySpec { name: "bad", params: &[COUNT], ..PolicySpec::BLANK };
-        const FLAG: Param =
-            Param { name: "n", kind: Kind::Flag, default: Value::Flag(true), help: "", tradeoff: "", used: None };
+        const FLAG: Param = Param {
+            name: "n",
+            kind: Kind::Flag,
+            default: Value::Flag(true),
+            help: "",
+            tradeoff: "",
+            used: None,
+            ageing: Ageing::OfSection,
+        };
         static TWICE: PolicySpec = PolicySpec { name: "bad", params: &[FLAG, FLAG], ..PolicySpec::BLANK };
         const GUESTS: Statistic = Statistic::count("guests", "The same guests again.");
         static COUNTED: PolicySpec = PolicySpec { name: "bad", statistics: &[GUESTS], ..PolicySpec::BLANK };

@@ -172,11 +172,6 @@ impl Writer {
         self.words(if self.leaves_out { &[] } else { words });
     }
 
-    /// Appends zeros in the place of fields that states of older programs have there, all of them empty.
-    pub fn zeros(&mut self, fields: usize) {
-        (0..fields).for_each(|_| self.value(&0u8));
-    }
-
     /// Appends the state of a policy, in the named field. With `None`, a policy that cannot be saved, saving the whole
     /// state fails.
     pub fn policy(&mut self, field: &str, policy: Option<&dyn State>) {
@@ -300,11 +295,6 @@ impl Reader<'_> {
         }
         self.at += length;
         Ok(())
-    }
-
-    /// Reads the zeros that [`Writer::zeros`] wrote.
-    pub fn zeros(&mut self, fields: usize) -> Result<(), StateError> {
-        (0..fields).try_for_each(|_| self.below::<u8>(1).map(drop))
     }
 
     /// Reads the state of a policy. `None`, a policy that cannot be loaded, is an error.

@@ -52,32 +52,35 @@ params! {
     pub struct RunParams {
         /// Seed of all random draws.
         seed: u64 => "seed", Kind::Count { min: 0, max: u64::MAX }, Value::Count(1),
-            "The same seed gives the same result to the byte; several seeds show how much chance matters.";
+            "The same seed gives the same result to the byte; several seeds show how much chance matters." => Always;
         /// Simulation of time: timed or counting.
         timing: Timing => "timing", Kind::Choice(Timing::CHOICES), Value::Name("timed"),
             "Counting is much faster but has no latency, scheduler or throughput.";
         /// State of the drive when the workload starts.
         precondition: Precondition => "precondition", Kind::Choice(Precondition::CHOICES), Value::Name("fill"),
-            "An empty drive collects nothing and flatters every policy; the steady state takes the longest to reach.";
+            "An empty drive collects nothing and flatters every policy; the steady state takes the longest to reach."
+            => Always;
         /// Share of the logical space that is written before the workload starts.
         fill: f64 => "fill", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(1.0),
             "Unwritten space serves as spare space, as device.over_provisioning does, until the workload writes it: \
              its footprint should be no larger. device.unpartitioned limits both.",
-            Used::without("precondition", &["none"]);
+            Used::without("precondition", &["none"]) => Always;
         /// Detect streams in the pages written before the workload starts, if the allocation looks for streams.
         fill_streams: bool => "fill_streams", Kind::Flag, Value::Flag(true),
             "Without streams the drive is filled as by an allocation without them, the same for every threshold.",
-            Used::without("precondition", &["none"]);
+            Used::without("precondition", &["none"]) => Always;
         /// Length of a window of ageing: pages overwritten uniformly at random, as a share of the filled pages.
         steady_window: f64 => "steady_window", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.5),
-            "Longer windows take longer and are less subject to chance.", Used::with("precondition", &["steady"]);
+            "Longer windows take longer and are less subject to chance.",
+            Used::with("precondition", &["steady"]) => Always;
         /// Maximum relative change of write amplification from window to window, twice in a row, that counts as steady.
         steady_tolerance: f64 => "steady_tolerance", Kind::Ratio { min: 0.000_1, max: 1.0 }, Value::Ratio(0.01),
-            "A smaller tolerance takes longer to meet, or is never met.", Used::with("precondition", &["steady"]);
+            "A smaller tolerance takes longer to meet, or is never met.",
+            Used::with("precondition", &["steady"]) => Always;
         /// Number of windows after which ageing fails if the drive is not steady.
         steady_windows: u32 => "steady_windows", Kind::Count { min: 3, max: 100_000 }, Value::Count(100),
             "A higher limit waits longer for a drive that may never be steady.",
-            Used::with("precondition", &["steady"]);
+            Used::with("precondition", &["steady"]) => Always;
         /// Idle time of a drive that was aged to its steady state, before the workload starts.
         rest: Rest => "rest", Kind::Choice(Rest::CHOICES), Value::Name("open"),
             "Without idle time, garbage collection that ageing left behind slows a light workload; with it, a heavy \

@@ -74,6 +74,7 @@ fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_units::Ageing;
 
     const COUNT: Param = Param {
         name: "key",
@@ -82,6 +83,7 @@ mod tests {
         help: "",
         tradeoff: "",
         used: None,
+        ageing: Ageing::OfSection,
     };
 
     fn of(text: &str) -> Result<Vec<u64>, String> {

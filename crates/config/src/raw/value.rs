@@ -199,10 +199,18 @@ pub fn shown(written: &DeValue<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_units::{Choice, KIB};
+    use flashloom_units::{Ageing, Choice, KIB};
 
     fn param(kind: Kind) -> Param {
-        Param { name: "key", kind, default: Value::Absent, help: "Help.", tradeoff: "", used: None }
+        Param {
+            name: "key",
+            kind,
+            default: Value::Absent,
+            help: "Help.",
+            tradeoff: "",
+            used: None,
+            ageing: Ageing::OfSection,
+        }
     }
 
     fn found(kind: Kind, written: &str) -> String {

@@ -30,15 +30,15 @@ params! {
     pub struct ReadCacheParams {
         /// Memory of the controller for pages that are read ahead of sequential streams; "0B" for none.
         capacity_bytes: u64 => "read_cache", Kind::Size { min: 0, max: 64 * GIB }, Value::Size(0),
-            "Sequential reads find their pages in memory; pages that nobody asks for keep dies busy in vain.";
+            "Sequential reads find their pages in memory; pages that nobody asks for keep dies busy in vain." => Never;
         /// Pages that are read ahead of a stream.
         pages: u32 => "readahead_pages", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(32),
             "More of them keep more dies busy for one stream, and are read in vain where it ends.",
-            Used::without("read_cache", &["0B"]);
+            Used::without("read_cache", &["0B"]) => Never;
         /// Sequential streams that are told apart.
         streams: u32 => "readahead_streams", Kind::Count { min: 1, max: 1_024 }, Value::Count(4),
             "Among more streams than these, and among random reads, none is found.",
-            Used::without("read_cache", &["0B"]);
+            Used::without("read_cache", &["0B"]) => Never;
     }
 }
 

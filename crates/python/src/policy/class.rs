@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use flashloom::prelude::{
     FIXED_HOMES, IO_PRIORITIES, PAGE_MAPPING, SINGLE_CHIP, TASK_IDS, TRANSLATION_PAGES, WRITE_BUFFER,
 };
-use flashloom::units::{Capability, Choice, Kind, Param, PolicySpec, Refusal, Statistic, Unit, Value, nearest};
+use flashloom::units::{Ageing, Capability, Choice, Kind, Param, PolicySpec, Refusal, Statistic, Unit, Value, nearest};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyString, PyType};
@@ -282,7 +282,15 @@ impl Written {
             value = Value::Name(chosen.map_or("", |choice| choice.name));
             kind = Kind::Choice(choices.leak());
         }
-        Param { name: leak(name), kind, default: value, help: leak(help), tradeoff: leak(tradeoff), used: None }
+        Param {
+            name: leak(name),
+            kind,
+            default: value,
+            help: leak(help),
+            tradeoff: leak(tradeoff),
+            used: None,
+            ageing: Ageing::OfSection,
+        }
     }
 }
 
