@@ -111,20 +111,30 @@ impl Contents {
         &self.frames
     }
 
-    /// Passes the data of each physical page that has any but zeros, in order.
-    pub(crate) fn each_page<E>(&mut self, mut each: impl FnMut(Ppn, &[u8]) -> Result<(), E>) -> Result<(), E> {
+    /// Passes the data of each of these logical pages that has any but zeros, in their order.
+    pub(crate) fn each_page<E>(
+        &mut self,
+        places: impl Iterator<Item = (Lpn, Ppn)>,
+        mut each: impl FnMut(Lpn, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let full = self.geometry.full_mask();
         let mut data = vec![0; self.geometry.page_bytes as usize];
-        for (ppn, &frame) in (0..).map(Ppn).zip(&self.pages) {
+        for (lpn, ppn) in places {
+            let frame = self.pages[ppn.at()];
             if frame == Frame::ZEROS {
                 continue;
             }
             self.frames.read(frame, full, 0, &mut data);
             if data.iter().any(|&byte| byte != 0) {
-                each(ppn, &data)?;
+                each(lpn, &data)?;
             }
         }
         Ok(())
+    }
+
+    /// Forgets what buffer and read cache of a drive that was switched off have held.
+    pub(crate) fn forget_slots(&mut self) {
+        self.slots.drain(..).for_each(|slot| self.frames.release(slot.frame));
     }
 
     /// Gives a physical page its data.

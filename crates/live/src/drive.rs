@@ -136,6 +136,17 @@ impl LiveDrive {
         (&mut self.engine, &mut self.contents)
     }
 
+    /// Goes on with an engine in the place of that which was switched off in the same state.
+    ///
+    /// # Errors
+    /// The errors of [`Self::new`].
+    pub(crate) fn switch_on(&mut self, mut engine: Engine) -> Result<(), Misuse> {
+        engine.watch(Interest { events: true, ..Interest::default() })?;
+        (self.engine, self.is_over) = (engine, false);
+        self.contents.forget_slots();
+        Ok(())
+    }
+
     /// Capacity in sectors.
     pub fn capacity_sectors(&self) -> u64 {
         self.engine.capacity_sectors()
@@ -221,6 +232,41 @@ impl LiveDrive {
             ended.push(Ended { cookie, status, time_ns });
         }
         Ok(())
+    }
+
+    /// Submits a command to a drive with nothing else inside, and waits for its end.
+    ///
+    /// # Errors
+    /// The errors of [`Self::submit`].
+    pub(crate) fn execute(&mut self, command: Command<'_>) -> Result<Status, Misuse> {
+        let cookie = loop {
+            match self.submit(command)? {
+                Some(cookie) => break cookie,
+                None => drop(self.step()?),
+            }
+        };
+        let ended = loop {
+            match self.take_ended() {
+                Some(ended) => break ended,
+                None => drop(self.step()?),
+            }
+        };
+        self.finish(cookie, &mut []);
+        Ok(ended.status)
+    }
+
+    /// Lets the drive work until it is idle.
+    ///
+    /// # Errors
+    /// None of a drive that keeps time.
+    pub(crate) fn come_to_rest(&mut self) -> Result<(), Misuse> {
+        while !self.engine.is_idle() && self.step()? {}
+        Ok(())
+    }
+
+    /// Advances to the next event. Returns false if there is none.
+    fn step(&mut self) -> Result<bool, Misuse> {
+        self.next_event_ns().map_or(Ok(false), |next_ns| self.advance_to(next_ns).map(|()| true))
     }
 
     /// Takes a command that has ended, the latest first.

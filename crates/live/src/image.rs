@@ -1,13 +1,16 @@
 //! Images: a drive with its data in a file.
 //!
 //! ```text
-//! line 1   flashloom-image 1
+//! line 1   flashloom-image 2
 //! line 2   {"drive_bytes": N, "page_bytes": N}, as JSON
 //! then     the drive, N bytes: a saved drive (`flashloom run --save-state`) that has served requests
-//! then     compressed by zstd: each physical page that has other data than zeros, by its number (4 bytes, ascending)
+//! then     compressed by zstd: each logical page that has other data than zeros, by its number (4 bytes, ascending)
 //!          and its data; 4 bytes of ones; the SHA-256 of all before, from line 2 on and not compressed. Numbers are
 //!          little-endian
 //! ```
+//!
+//! The drive is read by the build that saved it, as every saved drive is. The data says nothing of the drive that holds
+//! it, so that every build can put it on another one ([`Pages`]).
 //!
 //! The name of an image belongs to one server from the first moment ([`Claim`]): the file that has it is locked, and if
 //! there is none, a file of the format 0 is put there, which says that nothing is kept yet. A server that is killed
@@ -24,19 +27,20 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use flashloom_config::{Config, Experiment};
+use flashloom_device::Status;
 use flashloom_files::{Access, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
-use flashloom_nand::Ppn;
+use flashloom_nand::Lpn;
 use flashloom_run::{AgedDrive, served_again};
-use flashloom_units::{Problem, Refusal};
+use flashloom_units::{Problem, Refusal, SECTOR_BYTES};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::drive::LiveDrive;
+use crate::drive::{Command, LiveDrive};
 use crate::frames::Memory;
 use crate::session::SessionError;
 
 /// First line of a file.
-const MAGIC: &str = "flashloom-image 1";
+const MAGIC: &str = "flashloom-image 2";
 /// What keeps the name of an image that has not been written yet.
 const CLAIM: &[u8] =
     b"flashloom-image 0\nA server has this name. Nothing is kept before its first service has ended.\n";
@@ -48,6 +52,8 @@ const LINE_BYTES: u64 = 4096;
 const END: u32 = u32::MAX;
 /// Largest window of the compressed pages, as the binary logarithm of its bytes: what every decoder has to have.
 const WINDOW_LOG: u32 = 23;
+/// Largest page of any drive in bytes.
+const MOST_PAGE_BYTES: u32 = 16 << 10;
 /// What a file has to be.
 const EXPECTED: &str = "an image that `flashloom serve --image` wrote";
 
@@ -138,13 +144,25 @@ impl Claim {
     /// # Errors
     /// The file holds no image, or that of another drive.
     pub fn image(&self, config: &Config) -> Result<Option<Image>, Problem> {
-        let of_file = |refusal: Refusal| refusal.in_file(self.path.display().to_string());
+        self.opened(|file| Image::read(file, config, &self.path))
+    }
+
+    /// The data of the image that has the name, whatever drive and build it is of.
+    ///
+    /// # Errors
+    /// There is no image yet, or the file holds none.
+    pub fn pages(&self) -> Result<Pages, Problem> {
+        let none = || Refusal::new("no image yet", EXPECTED).in_file(self.path.display().to_string());
+        self.opened(Pages::read)?.ok_or_else(none)
+    }
+
+    fn opened<T>(&self, read: impl FnOnce(File) -> Result<T, Refusal>) -> Result<Option<T>, Problem> {
         if self.is_new {
             return Ok(None);
         }
         let file = self.file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
-        let file = file.map_err(|error| of_file(unread(error)))?;
-        Image::read(file, config, &self.path).map(Some).map_err(of_file)
+        let read = file.map_err(unread).and_then(read).map(Some);
+        read.map_err(|refusal| refusal.in_file(self.path.display().to_string()))
     }
 
     /// Lets another process have the name from now on.
@@ -212,7 +230,10 @@ fn saved(drive: &mut LiveDrive, config: &Config) -> Result<Vec<u8>, String> {
 
 /// Writes the image of a drive that was switched off.
 fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], to: &mut impl Write) -> Result<(), String> {
-    let (_, contents) = drive.parts();
+    let (engine, contents) = drive.parts();
+    let sectors = u64::from(engine.nand().geometry().sectors_per_page());
+    let logical = (0..engine.capacity_sectors().div_ceil(sectors) as u32).map(Lpn);
+    let places = logical.filter_map(|lpn| Some((lpn, engine.place_of(lpn)?)));
     let header = Header { drive_bytes: saved.len() as u64, page_bytes: config.device.geometry().page_bytes };
     let header = serde_json::to_string(&header).expect("numbers are JSON");
     let cannot = |error: io::Error| error.to_string();
@@ -221,8 +242,8 @@ fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], to: &mut impl Wri
     let mut sha256 = Sha256::new().chain_update(&header).chain_update(saved);
     let mut pages = zstd::Encoder::new(to, 1).map_err(cannot)?;
     contents
-        .each_page(|ppn, data| {
-            let number = ppn.0.to_le_bytes();
+        .each_page(places, |lpn, data| {
+            let number = lpn.0.to_le_bytes();
             sha256.update(number);
             sha256.update(data);
             pages.write_all(&number).and_then(|()| pages.write_all(data))
@@ -238,14 +259,74 @@ fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], to: &mut impl Wri
 /// An image whose drive is known to be that of an experiment; its pages have not been read.
 pub struct Image {
     name: String,
-    file: BufReader<File>,
     drive: AgedDrive,
-    header: Header,
-    sha256: Sha256,
+    pages: Pages,
 }
 
 impl Image {
     fn read(file: File, config: &Config, path: &Path) -> Result<Self, Refusal> {
+        let mut pages = Pages::begun(file)?;
+        let (most, page_bytes) = (AgedDrive::most_bytes(config), config.device.geometry().page_bytes);
+        let drive_bytes = pages.header.drive_bytes;
+        if drive_bytes > most {
+            return Err(damaged(&format!("line 2: a drive of {drive_bytes} bytes, where {most} are most")));
+        }
+        let mut drive = Vec::new();
+        pages.take_drive(&mut drive)?;
+        let name = path.display().to_string();
+        let drive = AgedDrive::of_bytes(&drive, config, &name).map_err(|refusal| {
+            let of_key = refusal.keys.iter().find(|key| *key != "run.state");
+            let anew = "`--age-anew` puts its data on a newly aged drive";
+            let help = of_key.map_or_else(|| anew.to_owned(), |key| format!("set {key} to that, or {anew}"));
+            let expected = if of_key.is_none() { EXPECTED.to_owned() } else { refusal.expected };
+            Refusal { help: Some(help).filter(|_| refusal.help.is_some()), expected, ..refusal }
+        })?;
+        if pages.header.page_bytes != page_bytes {
+            return Err(damaged(&format!("line 2: pages of {} bytes, not {page_bytes}", pages.header.page_bytes)));
+        }
+        Ok(Self { name, drive, pages })
+    }
+
+    /// The drive, with its data.
+    ///
+    /// # Errors
+    /// A policy that cannot be built, or a damaged image.
+    pub fn load(self, experiment: &Experiment, memory: Memory) -> Result<LiveDrive, SessionError> {
+        let Self { name, drive, pages } = self;
+        let engine = served_again(experiment, &drive)?;
+        drop(drive);
+        let mut drive = LiveDrive::new(engine, memory).map_err(|misuse| misuse.to_string())?;
+        let (engine, contents) = drive.parts();
+        let end = engine.capacity_sectors().div_ceil(engine.nand().geometry().sectors_per_page().into());
+        let held = |lpn: Lpn| if u64::from(lpn.0) < end { engine.place_of(lpn) } else { None };
+        let read = pages.each(|lpn, data| {
+            let place = held(lpn).ok_or_else(|| damaged(&format!("data of page {}, which flash lacks", lpn.0)))?;
+            contents.set_page(place, data);
+            Ok(())
+        });
+        read.map_err(|refusal| refusal.in_file(name))?;
+        drive.check_data().map_err(|violation| violation.to_string())?;
+        Ok(drive)
+    }
+}
+
+/// The data of an image, which has not been read.
+pub struct Pages {
+    file: BufReader<File>,
+    header: Header,
+    /// Of what was read.
+    sha256: Sha256,
+}
+
+impl Pages {
+    fn read(file: File) -> Result<Self, Refusal> {
+        let mut pages = Self::begun(file)?;
+        pages.take_drive(&mut io::sink())?;
+        Ok(pages)
+    }
+
+    /// An image whose lines were read.
+    fn begun(file: File) -> Result<Self, Refusal> {
         let mut file = BufReader::new(file);
         let mut line = || {
             let mut line = Vec::new();
@@ -261,84 +342,99 @@ impl Image {
         }
         let text = line()?;
         let header: Header = serde_json::from_slice(&text).map_err(|error| damaged(&format!("line 2: {error}")))?;
-        let (most, page_bytes) = (AgedDrive::most_bytes(config), config.device.geometry().page_bytes);
-        if header.drive_bytes > most {
-            return Err(damaged(&format!("line 2: a drive of {} bytes, where {most} are most", header.drive_bytes)));
+        if header.page_bytes > MOST_PAGE_BYTES || !header.page_bytes.is_power_of_two() || header.page_bytes < 512 {
+            return Err(damaged(&format!("line 2: pages of {} bytes", header.page_bytes)));
         }
-        let mut drive = Vec::new();
-        (&mut file).take(header.drive_bytes).read_to_end(&mut drive).map_err(unread)?;
-        if drive.len() as u64 != header.drive_bytes {
-            return Err(damaged(&format!("its drive ends after {} of {} bytes", drive.len(), header.drive_bytes)));
-        }
-        let sha256 = Sha256::new().chain_update(&text).chain_update(&drive);
-        let drive = AgedDrive::of_bytes(&drive, config, &path.display().to_string()).map_err(|refusal| {
-            let help = refusal.keys.first().map(|key| format!("set {key} to that, or name another image"));
-            let is_drive = refusal.keys.iter().all(|key| key == "run.state");
-            let expected = if is_drive { EXPECTED.to_owned() } else { refusal.expected };
-            Refusal { help: help.filter(|_| refusal.help.is_some()), expected, ..refusal }
-        })?;
-        if header.page_bytes != page_bytes {
-            return Err(damaged(&format!("line 2: pages of {} bytes, not {page_bytes}", header.page_bytes)));
-        }
-        Ok(Self { name: path.display().to_string(), file, drive, header, sha256 })
+        Ok(Self { file, header, sha256: Sha256::new().chain_update(&text) })
     }
 
-    /// The drive, with its data.
+    /// Reads the drive that comes before the data.
+    fn take_drive(&mut self, to: &mut impl Write) -> Result<(), Refusal> {
+        let (mut left, most) = (self.header.drive_bytes, self.header.drive_bytes);
+        while left > 0 {
+            let found = self.file.fill_buf().map_err(unread)?;
+            let found = &found[..found.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+            if found.is_empty() {
+                return Err(damaged(&format!("its drive ends after {} of {most} bytes", most - left)));
+            }
+            to.write_all(found).map_err(unread)?;
+            self.sha256.update(found);
+            let length = found.len();
+            self.file.consume(length);
+            left -= length as u64;
+        }
+        Ok(())
+    }
+
+    /// Puts the data on a drive of the experiment, on which nothing was written yet, and switches that off and on: it
+    /// is then as one of an image, at the begin of a service.
     ///
     /// # Errors
-    /// A policy that cannot be built, or a damaged image.
-    pub fn load(self, experiment: &Experiment, memory: Memory) -> Result<LiveDrive, SessionError> {
-        let Self { name, mut file, drive, header, mut sha256 } = self;
-        let engine = served_again(experiment, &drive)?;
-        drop(drive);
-        let mut drive = LiveDrive::new(engine, memory).map_err(|misuse| misuse.to_string())?;
-        read_pages(&mut file, &mut drive, &header, &mut sha256).map_err(|refusal| refusal.in_file(name))?;
+    /// Data beyond the drive, a damaged image, or a drive that is worn out by it.
+    pub fn put_on(self, drive: &mut LiveDrive, experiment: &Experiment, path: &Path) -> Result<(), SessionError> {
+        let sectors = u64::from(self.header.page_bytes) / SECTOR_BYTES;
+        let capacity = drive.capacity_sectors();
+        let written = self.each(|lpn, data| {
+            let lba = u64::from(lpn.0) * sectors;
+            let (data, beyond) = data.split_at((capacity.saturating_sub(lba).min(sectors) * SECTOR_BYTES) as usize);
+            if let Some(at) = beyond.iter().position(|&byte| byte != 0) {
+                let found = format!("data in byte {} of the drive", lba * SECTOR_BYTES + (data.len() + at) as u64);
+                let expected = format!("data in the first {} bytes", capacity * SECTOR_BYTES);
+                return Err(Refusal::new(found, expected).help("make the drive larger, as by device.blocks"));
+            }
+            if data.is_empty() {
+                return Ok(());
+            }
+            match drive.execute(Command::Write { lba, data, fua: false }) {
+                Ok(Status::Done(_)) => Ok(()),
+                Ok(_) => Err(Refusal::new("a drive that is worn out by the data", "one that lives longer")),
+                Err(misuse) => Err(Refusal::new(misuse.to_string(), EXPECTED)),
+            }
+        });
+        written.map_err(|refusal| refusal.in_file(path.display().to_string()))?;
+        let rested = drive.execute(Command::Flush).and_then(|_| drive.come_to_rest());
+        rested.map_err(|misuse| misuse.to_string())?;
+        let saved = AgedDrive::switched_off(&experiment.variants[0].config, drive.parts().0)?;
+        drive.switch_on(served_again(experiment, &saved)?).map_err(|misuse| misuse.to_string())?;
         drive.check_data().map_err(|violation| violation.to_string())?;
-        Ok(drive)
+        Ok(())
     }
-}
 
-/// Reads the pages, and checks that they are those that were written.
-fn read_pages(
-    file: &mut BufReader<File>,
-    drive: &mut LiveDrive,
-    header: &Header,
-    sha256: &mut Sha256,
-) -> Result<(), Refusal> {
-    let mut pages = zstd::Decoder::with_buffer(&mut *file).map_err(unread)?.single_frame();
-    pages.window_log_max(WINDOW_LOG).map_err(unread)?;
-    let (engine, contents) = drive.parts();
-    let (nand, mut data) = (engine.nand(), vec![0; header.page_bytes as usize]);
-    let (mut next, mut number) = (0, [0; 4]);
-    loop {
-        let place = |error: io::Error| match next {
-            0 => damaged(&format!("before its first page: {error}")),
-            _ => damaged(&format!("after page {}: {error}", next - 1)),
-        };
-        pages.read_exact(&mut number).map_err(place)?;
-        sha256.update(number);
-        let ppn = match u32::from_le_bytes(number) {
-            END => break,
-            ppn => Ppn(ppn),
-        };
-        let geometry = nand.geometry();
-        let is_there = ppn.0 >= next && u64::from(ppn.0) < geometry.total_pages();
-        if !is_there || geometry.page_in_block(ppn) >= nand.written(geometry.block_of(ppn)) {
-            return Err(damaged(&format!("data of page {}, which is out of order, or was never programmed", ppn.0)));
+    /// Reads each page, and checks at the end that they are those that were written.
+    fn each(self, mut take: impl FnMut(Lpn, &[u8]) -> Result<(), Refusal>) -> Result<(), Refusal> {
+        let Self { mut file, header, mut sha256 } = self;
+        let mut pages = zstd::Decoder::with_buffer(&mut file).map_err(unread)?.single_frame();
+        pages.window_log_max(WINDOW_LOG).map_err(unread)?;
+        let mut data = vec![0; header.page_bytes as usize];
+        let (mut next, mut number) = (0, [0; 4]);
+        loop {
+            let place = |error: io::Error| match next {
+                0 => damaged(&format!("before its first page: {error}")),
+                _ => damaged(&format!("after page {}: {error}", next - 1)),
+            };
+            pages.read_exact(&mut number).map_err(place)?;
+            sha256.update(number);
+            let lpn = match u32::from_le_bytes(number) {
+                END => break,
+                lpn => Lpn(lpn),
+            };
+            if lpn.0 < next {
+                return Err(damaged(&format!("data of page {}, which is out of order", lpn.0)));
+            }
+            pages.read_exact(&mut data).map_err(place)?;
+            sha256.update(&data);
+            take(lpn, &data)?;
+            next = lpn.0 + 1;
         }
-        pages.read_exact(&mut data).map_err(place)?;
-        sha256.update(&data);
-        contents.set_page(ppn, &data);
-        next = ppn.0 + 1;
-    }
-    let mut hash = Vec::new();
-    pages.take(1 << 16).read_to_end(&mut hash).map_err(unread)?;
-    if hash != sha256.finalize_reset().as_slice() {
-        return Err(damaged("its hash is another"));
-    }
-    match file.fill_buf().map_err(unread)?.len() {
-        0 => Ok(()),
-        _ => Err(damaged("something comes after its end")),
+        let mut hash = Vec::new();
+        pages.take(1 << 16).read_to_end(&mut hash).map_err(unread)?;
+        if hash != sha256.finalize_reset().as_slice() {
+            return Err(damaged("its hash is another"));
+        }
+        match file.fill_buf().map_err(unread)?.len() {
+            0 => Ok(()),
+            _ => Err(damaged("something comes after its end")),
+        }
     }
 }
 

@@ -12,8 +12,10 @@ use sha2::{Digest, Sha256};
 
 use crate::frames::SECTOR;
 use crate::image::Claim;
-use crate::tests::{Folder, Pair, assert_same_result, experiment, mappings, memory, refusal, served_engine, write};
-use crate::{Command, LiveDrive, SessionError};
+use crate::tests::{
+    Folder, Pair, assert_same_result, catalog, experiment, mappings, memory, refusal, served_engine, write,
+};
+use crate::{Command, LiveDrive, Session, SessionError};
 
 fn keep(pair: &mut Pair, experiment: &Experiment, path: &Path) -> Result<(), String> {
     Claim::take(path).expect("there is room").keep(&mut pair.drive, &experiment.variants[0].config)
@@ -314,7 +316,7 @@ fn assembled(drive: &[u8], pages: &[u8]) -> Vec<u8> {
     let header = format!("{{\"drive_bytes\":{},\"page_bytes\":4096}}", drive.len());
     let hash = Sha256::new().chain_update(&header).chain_update(drive).chain_update(pages).finalize();
     let pages = zstd::encode_all(&[pages, &hash].concat()[..], 1).expect("there is memory");
-    [b"flashloom-image 1\n", header.as_bytes(), b"\n", drive, &pages].concat()
+    [b"flashloom-image 2\n", header.as_bytes(), b"\n", drive, &pages].concat()
 }
 
 /// A saved drive with another state, and the right hash.
@@ -349,8 +351,8 @@ fn an_image_with_right_hashes_and_other_contents_never_panics() {
     let first = page(u32::from_le_bytes(pages[..4].try_into().expect("four bytes")));
     let damaged = [
         ([&first[..], &first, &end].concat(), "out of order"),
-        ([&page(40 * 16 * 2), &end[..]].concat(), "out of order, or was never programmed"),
-        ([&page(u32::MAX - 1), &end[..]].concat(), "out of order, or was never programmed"),
+        ([&page(40 * 16 * 2), &end[..]].concat(), "which flash lacks"),
+        ([&page(u32::MAX - 1), &end[..]].concat(), "which flash lacks"),
         // Without the mark of the end, the hash is taken for a page.
         (first.clone(), "the image is damaged"),
         (first[..100].to_vec(), "the image is damaged"),
@@ -359,7 +361,7 @@ fn an_image_with_right_hashes_and_other_contents_never_panics() {
     ];
     let damaged = damaged.map(|(pages, found)| (assembled(&drive, &pages), found));
     let more = [&assembled(&drive, &pages)[..], b"x"].concat();
-    let endless = b"flashloom-image 1\n{\"drive_bytes\":18446744073709551615,\"page_bytes\":4096}\n".to_vec();
+    let endless = b"flashloom-image 2\n{\"drive_bytes\":18446744073709551615,\"page_bytes\":4096}\n".to_vec();
     let others = [(more, "something comes after its end"), (endless, "are most")];
     for (file, found) in damaged.into_iter().chain(others) {
         let refused = attempt(&file).map(drop).expect_err("no such image is written");
@@ -405,5 +407,73 @@ fn a_session_leaves_its_image_and_a_snapshot_and_the_next_one_goes_on() {
     assert!(found == [9; 16 * SECTOR]);
     second.end().expect("everything adds up");
     let refused = refusal(session("ftl.mapping=fast"));
-    assert!(refused.contains("ftl.mapping") && refused.contains("name another image"), "{refused}");
+    assert!(refused.contains("ftl.mapping") && refused.contains("`--age-anew` puts its data"), "{refused}");
+}
+
+/// The data of an image on other drives: of other mappings, larger, with other pages.
+#[test]
+fn the_data_of_an_image_goes_on_any_newly_aged_drive_that_has_room() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (path, own) = (folder.path().join("image"), experiment(""));
+    let mut pair = served(&own, 5, 3_000);
+    keep(&mut pair, &own, &path).expect("it is at rest");
+    let mut bytes = std::mem::take(&mut pair.bytes);
+    // As another build would have left it.
+    let (drive, pages) = parts(&fs::read(&path).expect("it is written"));
+    let (first, rest) = drive.split_at(drive.iter().position(|&byte| byte == b'\n').expect("lines"));
+    let drive = [first, b" and more", rest].concat();
+    fs::write(&path, assembled(&drive, &pages)).expect("there is room");
+    let refused = unloaded(&path, &own);
+    assert!(refused.contains("a drive of another build") && refused.contains("--age-anew"), "{refused}");
+    let put = |keys: &str| -> Result<LiveDrive, SessionError> {
+        let (claim, experiment) = (Claim::take(&path)?, experiment(keys));
+        let mut drive = LiveDrive::new(served_engine(&experiment), memory(1 << 20)).expect("events are kept");
+        claim.pages()?.put_on(&mut drive, &experiment, &path).map(|()| drive)
+    };
+    let others = ["device.page_size=16KiB", "device.blocks=64 run.seed=3", "run.precondition=none"].map(str::to_owned);
+    for keys in mappings().into_iter().chain(others) {
+        let drive = put(&keys).unwrap_or_else(|why| panic!("{keys}: {why}"));
+        bytes.resize(drive.capacity_sectors() as usize * SECTOR, 0);
+        let mut pair = Pair::of(drive, bytes);
+        pair.end().unwrap_or_else(|wrong| panic!("{keys}: {wrong}"));
+        let config = &experiment(&keys).variants[0].config;
+        let result = flashloom_run::result(config, pair.drive.engine()).expect("everything adds up");
+        assert_eq!((result.host.writes, result.nand.erases.total), (0, 0), "{keys}: a service begins with its clients");
+        bytes = pair.bytes;
+    }
+    let refused = put("device.blocks=20").map(drop).expect_err("it is too small").to_string();
+    assert!(refused.contains("data in byte ") && refused.contains("make the drive larger"), "{refused}");
+    let cut = [&pages[..pages.len() - 5000], &[7; 5000][..]].concat();
+    fs::write(&path, [&assembled(&drive, &pages)[..400], &cut].concat()).expect("there is room");
+    let refused = put("").map(drop).expect_err("it is damaged").to_string();
+    assert!(refused.contains("the image is damaged"), "{refused}");
+}
+
+#[test]
+fn a_session_ages_a_drive_anew_for_the_data_of_an_image_that_is_there() {
+    let folder = Folder::new();
+    let session = |keys: &str, anew: bool| {
+        let mut options = folder.options("image=image", keys);
+        if anew {
+            options.set("age-anew", "true").expect("an option");
+        }
+        Session::new(&catalog(), &options)
+    };
+    let refused = refusal(session("", true));
+    assert!(refused.contains("no image yet"), "{refused}");
+    let first = session("", false).expect("it ages");
+    write(first.server(), 8, &[9; 16 * SECTOR]).expect("done");
+    first.end().expect("everything adds up");
+    let second = session("ftl.mapping=fast", true).expect("its drive is another");
+    second.end().expect("everything adds up");
+    let third = session("ftl.mapping=fast", false).expect("it goes on from that");
+    let mut found = vec![1; 16 * SECTOR];
+    third.server().execute(Command::Read { lba: 8, sectors: 16 }, &mut found).expect("done");
+    assert!(found == [9; 16 * SECTOR]);
+    for (option, value, expected) in
+        [("age-anew", "yes", "expected true"), ("age-anew", "true", "expected image before it")]
+    {
+        let refused = crate::Options::default().set(option, value).expect_err("it means nothing");
+        assert!(refused.contains(expected), "{refused}");
+    }
 }

@@ -31,8 +31,8 @@ use crate::web;
 /// Names of the options, each `NAME=VALUE`; `experiment` is needed, `set` may come several times.
 pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [gather=true]|pace=real [speed=FACTOR]] \
     [memory=SIZE] \
-    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [web=ADDRESS:PORT] [image=FILE] \
-    [lifeline=true]";
+    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [web=ADDRESS:PORT] [image=FILE \
+    [age-anew=true]] [lifeline=true]";
 
 /// Ending of the file beside that of a result, which has [`Failures`] as JSON, if there are any. It is empty if the
 /// session has ended and cannot write what it leaves.
@@ -91,6 +91,8 @@ pub struct Options {
     pub web: Option<SocketAddr>,
     /// A file with drive and data, which is there or is made at the end.
     pub image: Option<PathBuf>,
+    /// Whether the data of the image, which is there, goes on a newly aged drive.
+    pub ages_anew: bool,
     /// Whether the session ends when standard input does, whatever clients are there.
     pub has_lifeline: bool,
 }
@@ -154,6 +156,11 @@ impl Options {
                 self.web = Some(address);
             }
             "image" => self.image = Some(path()?),
+            "age-anew" => match (value, &self.image) {
+                ("true", Some(_)) => self.ages_anew = true,
+                ("true", None) => return Err("age-anew=true: expected image before it".to_owned()),
+                _ => return Err(format!("age-anew={value}: expected true")),
+            },
             "lifeline" if value == "true" => self.has_lifeline = true,
             "lifeline" => return Err(format!("lifeline={value}: expected true")),
             _ => return Err(format!("unknown option {name}: expected {OPTIONS}")),
@@ -592,10 +599,16 @@ fn new_drive(experiment: &Experiment, options: &Options) -> Result<LiveDrive, Se
     LiveDrive::new(engine, options.memory.clone()).map_err(|misuse| misuse.to_string().into())
 }
 
-/// The drive of an image, or a new one if there is none; and the claim on its name.
+/// The drive of an image, or a new one: if there is none, or for its data; and the claim on its name.
 fn kept_drive(path: &Path, experiment: &Experiment, options: &Options) -> Result<(LiveDrive, Claim), SessionError> {
     flashloom_run::check_kept(experiment)?;
     let claim = Claim::take(path)?;
+    if options.ages_anew {
+        let pages = claim.pages()?;
+        let mut drive = new_drive(experiment, options)?;
+        pages.put_on(&mut drive, experiment, path)?;
+        return Ok((drive, claim));
+    }
     let drive = match claim.image(&experiment.variants[0].config)? {
         Some(image) => image.load(experiment, options.memory.clone())?,
         None => new_drive(experiment, options)?,

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The state of an aged drive depends only on the device, the FTL and its policies, the seed, and how it is aged: not
-//! on the host, the write buffer or the workload. A run that differs in a key that ageing depends on, as its declaration
-//! says ([`Ageing`](flashloom_units::Ageing)), has another drive. Verification counts too, because checks follow a drive
-//! from its first page on.
+//! on the host, the write buffer or the workload. A run that differs in a key that ageing depends on, as its
+//! declaration says ([`Ageing`](flashloom_units::Ageing)), has another drive. Verification counts too, because checks
+//! follow a drive from its first page on.
 
 use std::collections::BTreeMap;
 use std::fs::File;

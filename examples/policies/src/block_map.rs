@@ -115,21 +115,21 @@ impl Mapping for BlockMap {
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
-        if self.holds[lpn.at()] {
-            let (block, _) = self.blocks[(lpn.0 / self.geometry.pages) as usize];
-            let ppn = self.geometry.page(block, lpn.0 % self.geometry.pages);
-            nand.read(Read {
-                lpn,
-                tag,
-                ..Read::new(ppn, mask, Origin::Host)
-            });
-            self.report.host_page_reads += 1;
-        }
-        self.holds[lpn.at()]
+        let Some(ppn) = self.place_of(lpn) else {
+            return false;
+        };
+        nand.read(Read {
+            lpn,
+            tag,
+            ..Read::new(ppn, mask, Origin::Host)
+        });
+        self.report.host_page_reads += 1;
+        true
     }
 
-    fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.holds[lpn.at()]
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        let (block, _) = self.blocks[(lpn.0 / self.geometry.pages) as usize];
+        self.holds[lpn.at()].then(|| self.geometry.page(block, lpn.0 % self.geometry.pages))
     }
 
     fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {

@@ -114,8 +114,8 @@ impl Mapping for SlcRegion {
         self.of(lpn).read(nand, lpn, mask, OpId::DONE, tag)
     }
 
-    fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.stores.iter().any(|store| store.ppn(lpn).is_some())
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        self.stores.iter().find_map(|store| store.place_of(lpn))
     }
 
     fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {

@@ -51,6 +51,9 @@ pub struct ServeArguments {
     /// Keep drive and data in this file across services: loaded if it is there, and written at the end.
     #[arg(long, value_name = "FILE")]
     pub image: Option<String>,
+    /// Put the data of the image, which may be of another drive or build, on a newly aged drive.
+    #[arg(long, requires = "image")]
+    pub age_anew: bool,
     /// Write a line for every request: a trace in Flashloom's own CSV which, replayed, gives the same result.
     #[arg(long, value_name = "FILE.csv")]
     pub log: Option<String>,

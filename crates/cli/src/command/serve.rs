@@ -58,7 +58,7 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let child: Serving = Arc::default();
     let _left = Left(&child);
     pass_signals_on(&child);
-    let has_image = claim_image(&child, &experiment, arguments.image.as_deref())?;
+    let has_image = claim_image(&child, &experiment, arguments)?;
     arguments.tcp.map_or(Ok(()), |address| place::check_port("--tcp", address))?;
     arguments.web.map_or(Ok(()), |address| place::check_page(address, arguments.tcp))?;
     let (nbdkit, plugin) = (find::nbdkit()?, find::plugin()?);
@@ -79,7 +79,8 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let scratch = scratch.map_err(|error| failed(format!("a folder for the drive: {error}")))?;
     let folder = scratch.path().to_owned();
     lock(&child).folder = Some(scratch);
-    let aged = if has_image { None } else { age(&experiment, arguments, &folder)? };
+    let goes_on = has_image && !arguments.age_anew;
+    let aged = if goes_on { None } else { age(&experiment, arguments, &folder)? };
     let (pid, result) = (folder.join("pid"), folder.join("result"));
     let (place, uri) = place(arguments);
     let mut command = Command::new(nbdkit);
@@ -125,7 +126,11 @@ fn tell_end(
         result.hints.clear();
     }
     if let Some(log) = arguments.log.as_ref().filter(|_| failures.log.is_none()) {
-        let begins = if has_image { ", on a drive as its image was before" } else { "" };
+        let begins = match (has_image, arguments.age_anew) {
+            (false, _) => "",
+            (true, false) => ", on a drive as its image was before",
+            (true, true) => ", on a drive with the data of the image before",
+        };
         let replay = replay(arguments, &experiment.variants[0].config, &result, log);
         say(format_args!("note: to replay what was served{begins}: {replay}"));
     }
@@ -190,13 +195,16 @@ fn check_together(arguments: &ServeArguments) -> Result<(), Problem> {
 ///
 /// # Errors
 /// An image of another drive or one that another server has, or a drive that cannot be kept.
-fn claim_image(serving: &Serving, experiment: &Experiment, image: Option<&str>) -> Result<bool, Stop> {
-    let Some(image) = image else { return Ok(false) };
+fn claim_image(serving: &Serving, experiment: &Experiment, arguments: &ServeArguments) -> Result<bool, Stop> {
+    let Some(image) = &arguments.image else { return Ok(false) };
     check_kept(experiment)?;
     let claim = Claim::take(Path::new(image))?;
-    let found = claim.image(&experiment.variants[0].config);
+    let found = match arguments.age_anew {
+        true => claim.pages().map(|_| true),
+        false => claim.image(&experiment.variants[0].config).map(|found| found.is_some()),
+    };
     lock(serving).claim = Some(claim);
-    Ok(found?.is_some())
+    Ok(found?)
 }
 
 /// Ages the drive and puts it into a file of the folder, for the plugin. `None` if that is not possible: then the
@@ -232,6 +240,7 @@ fn options(arguments: &ServeArguments) -> Vec<String> {
     options.push(format!("memory={}B", arguments.memory));
     options.extend(arguments.log.as_ref().map(|log| named("log", Path::new(log))));
     options.extend(arguments.image.as_ref().map(|image| named("image", Path::new(image))));
+    options.extend(arguments.age_anew.then(|| "age-anew=true".to_owned()));
     options.extend(arguments.control.as_ref().map(|path| named("control", path)));
     options.extend(arguments.web.map(|address| format!("web={address}")));
     options

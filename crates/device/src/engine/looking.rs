@@ -1,6 +1,6 @@
 //! Observation of an engine: the checks of a verified run, the anatomy of latency, and events for observers.
 
-use flashloom_nand::Lpn;
+use flashloom_nand::{Lpn, Ppn};
 use flashloom_units::Ns;
 use flashloom_verify::Verifier;
 
@@ -87,9 +87,9 @@ fn verify(verifier: &mut Verifier, event: &Event) {
 }
 
 impl Engine {
-    /// True if flash holds the logical page.
-    pub fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.drive.ftl().is_mapped(lpn)
+    /// The physical page that holds a logical page; `None` if flash does not hold it.
+    pub fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        self.drive.ftl().place_of(lpn)
     }
 
     /// Erased pages of the array ([`flashloom_nand::Nand::erased_pages`]).

@@ -8,7 +8,7 @@
 //! Each mapping decides where its map is, what is cached and what is evicted: `page` has the whole map in memory,
 //! others have it on flash and cache a part of it ([`MapCache`]).
 
-use flashloom_nand::{DieId, Lpn, Nand, OpId};
+use flashloom_nand::{DieId, Lpn, Nand, OpId, Ppn};
 use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Violation};
 
 use super::interface::{Mapping, MappingExtras, write_each};
@@ -222,6 +222,10 @@ impl<M: Map> Mapping for PageLevel<M> {
         store.read(nand, lpn, mask, located, tag);
         map.write_back_due(store, nand);
         true
+    }
+
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        self.store.place_of(lpn)
     }
 
     fn is_mapped(&self, lpn: Lpn) -> bool {

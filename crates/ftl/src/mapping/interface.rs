@@ -1,6 +1,6 @@
 //! The interface of a mapping.
 
-use flashloom_nand::{CellMode, DieId, Lpn, Nand, Region};
+use flashloom_nand::{CellMode, DieId, Lpn, Nand, Ppn, Region};
 use flashloom_units::{Component, Figures, Ns, Violation};
 
 use crate::allocation::{ObservedRead, WantedStreams};
@@ -132,8 +132,13 @@ pub trait Mapping: MappingExtras {
     /// Reads sectors of a page for the host. Returns false, and emits nothing, if the page is not mapped.
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool;
 
+    /// The page of the array that holds a page of the host; `None` if it is not mapped.
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn>;
+
     /// Whether the page is mapped.
-    fn is_mapped(&self, lpn: Lpn) -> bool;
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.place_of(lpn).is_some()
+    }
 
     /// Unmaps a whole page.
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn);

@@ -45,7 +45,7 @@
 
 mod areas;
 
-use flashloom_nand::{BlockId, DieId, Lbn, Lpn, Nand, OpId, Origin, PlaneId, Read, Urgency};
+use flashloom_nand::{BlockId, DieId, Lbn, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Read, Urgency};
 use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal, ensure};
 use flashloom_units::{Statistic, Value, Violation, params};
 
@@ -486,17 +486,15 @@ impl Mapping for JanusFtl {
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
-        if !self.is_mapped(lpn) {
-            return false;
-        }
-        let page = self.areas.pool.in_array(self.areas.pages.newest(lpn));
+        let Some(page) = self.place_of(lpn) else { return false };
         self.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, ..Read::new(page, mask, Origin::Host) });
         true
     }
 
-    fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.areas.pages.newest(lpn).is_some()
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        let page = self.areas.pages.newest(lpn);
+        page.is_some().then(|| self.areas.pool.in_array(page))
     }
 
     fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {

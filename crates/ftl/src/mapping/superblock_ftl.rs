@@ -422,19 +422,16 @@ impl Mapping for SuperblockFtl {
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
-        if !self.is_mapped(lpn) {
-            return false;
-        }
-        let placed = self.areas.shape.placed(lpn);
-        let after = self.look_up(nand, placed);
-        let page = self.areas.blocks.in_array(self.areas.pages.newest(placed));
+        let Some(page) = self.place_of(lpn) else { return false };
+        let after = self.look_up(nand, self.areas.shape.placed(lpn));
         self.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, after, ..Read::new(page, mask, Origin::Host) });
         true
     }
 
-    fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.areas.pages.newest(self.areas.shape.placed(lpn)).is_some()
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        let page = self.areas.pages.newest(self.areas.shape.placed(lpn));
+        page.is_some().then(|| self.areas.blocks.in_array(page))
     }
 
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn) {

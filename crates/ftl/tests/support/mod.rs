@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use flashloom_ftl::{FtlReport, FtlSetup, Mapping, PageWrite, Preemption, Space, mapping, placement};
-use flashloom_nand::{DieId, HostPage, Lpn, Nand, NandParams, Origin};
+use flashloom_nand::{DieId, HostPage, Lpn, Nand, NandParams, Origin, Ppn};
 use flashloom_units::{Figure, Latency, Ns, ParamSet, PolicySpec, Prng, Value};
 use flashloom_verify::Verifier;
 
@@ -320,6 +320,15 @@ impl Ftl {
             verifier.check().expect("every command was legal, and every sector as expected");
             let unlike = |&lpn: &u32| self.mapping.is_mapped(Lpn(lpn)) != self.model.contains(&lpn);
             assert_eq!((0..self.logical_pages).find(unlike), None, "a page is mapped, or not, unlike in the model");
+            let mut places: Vec<Ppn> =
+                (0..self.logical_pages).filter_map(|lpn| self.mapping.place_of(Lpn(lpn))).collect();
+            assert_eq!(places.len(), self.model.len(), "a page that is mapped has a place");
+            let geometry = self.nand.geometry();
+            let is_written = |&place: &Ppn| geometry.page_in_block(place) < self.nand.written(geometry.block_of(place));
+            assert!(places.iter().all(is_written), "which was programmed");
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), self.model.len(), "and is that of no other");
         }
     }
 }

@@ -29,7 +29,8 @@ class LiveDrive:
     used, nor `[host]` but for `queue_depth` and `nr_requests`. `memory`: bytes for data, or a size such as `"2GiB"`;
     what is beyond lies in a file without a name in the folder for temporary files. `log`: a CSV file that `end` writes,
     with every request and its latency, which replays to the same result. `image`: a file that `end` keeps drive and
-    data in, and that the drive goes on from if it is there. `progress` as of a run.
+    data in, and that the drive goes on from if it is there. `age_anew`: put the data of the image, which may be of
+    another drive or build, on a newly aged drive. `progress` as of a run.
 
     Raises `ConfigError`, `InputError` (a saved drive, an image) and `CheckError` (a drive that never becomes steady).
     What a policy raises comes out of the call that it is raised in, and closes the drive: `KeyboardInterrupt` too, when
@@ -43,6 +44,7 @@ class LiveDrive:
         memory: int | str = "2GiB",
         log: str | os.PathLike[str] | None = None,
         image: str | os.PathLike[str] | None = None,
+        age_anew: bool = False,
         progress: ProgressOption = None,
     ) -> None:
         if not isinstance(experiment, Experiment):
@@ -52,6 +54,8 @@ class LiveDrive:
         size = memory if isinstance(memory, str) else f"{_whole('memory', memory, 1, (1 << 63) - 1)}B"
         options = [("memory", size)]
         options += [(name, file_name(path)) for name, path in (("log", log), ("image", image)) if path is not None]
+        if age_anew:
+            options.append(("age-anew", "true"))
         served = experiment.copy()
         for option in _flashloom.SERVED_HOST:
             served._sets[option.partition("=")[0]] = option

@@ -171,18 +171,15 @@ impl Mapping for ScriptedMapping {
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
-        if !self.is_mapped(lpn) {
-            return false;
-        }
-        let Some(holder) = self.flash.get().holder(lpn) else { return false };
+        let Some(holder) = self.place_of(lpn) else { return false };
         let ppn = self.looked_up(lpn, holder);
         nand.read(Read { lpn, tag, ..Read::new(ppn, mask, Origin::Host) });
         self.report.host_page_reads += 1;
         true
     }
 
-    fn is_mapped(&self, lpn: Lpn) -> bool {
-        !self.instance.has_failed() && self.flash.get().holder(lpn).is_some()
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        if self.instance.has_failed() { None } else { self.flash.get().holder(lpn) }
     }
 
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn) {

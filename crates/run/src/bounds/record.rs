@@ -167,7 +167,7 @@ impl Observer for Record {
     fn begin(&mut self, target: &dyn Target) {
         let engines = target.engines();
         let Some(engine) = engines.first() else { return };
-        self.valid = (0..self.pages).filter(|&lpn| engine.is_mapped(Lpn(lpn))).collect();
+        self.valid = (0..self.pages).filter(|&lpn| engine.place_of(Lpn(lpn)).is_some()).collect();
         self.erased_pages = engine.erased_pages();
     }
 

@@ -1,6 +1,6 @@
 //! The log-block mapping: a scheme and its store, with one FTL for each group of chips.
 
-use flashloom_nand::{BlockId, DieId, Lbn, Lpn, Nand, Origin, PlaneId, Read};
+use flashloom_nand::{BlockId, DieId, Lbn, Lpn, Nand, Origin, PlaneId, Ppn, Read};
 use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Violation, ensure, violation};
 
 use super::batch::Batch;
@@ -382,14 +382,14 @@ impl<S: Scheme> Mapping for Ftl<S> {
         if let Some(spans) = self.spans.as_mut().filter(|_| nand.is_timed()) {
             spans.watch_read(&mut *self.homes.placement, &mut self.store, nand, lpn);
         }
-        let Some(page) = self.store.physical(self.placed(lpn)) else { return false };
+        let Some(page) = self.place_of(lpn) else { return false };
         self.store.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, ..Read::new(page, mask, Origin::Host) });
         true
     }
 
-    fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.store.newest(self.placed(lpn)).is_some()
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        self.store.physical(self.placed(lpn))
     }
 
     fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {

@@ -46,6 +46,12 @@ impl PageStore {
         self.units.as_ref().map_or_else(|| self.ppn(lpn).is_some(), |units| units.holds(lpn))
     }
 
+    /// The page of the array that holds a page of the host.
+    pub fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        let (stored, place) = self.units.as_ref().map_or((lpn, 0), |units| units.of(lpn));
+        self.holds(lpn).then(|| self.blocks.superblocks.ppn_of_place(self.ppn(stored), place))
+    }
+
     /// The number of the first writes that are of one unit, each of another page.
     pub fn first_of_one_unit(&self, writes: &[PageWrite]) -> usize {
         let (Some(units), Some(first)) = (&self.units, writes.first()) else { return writes.len().min(1) };
