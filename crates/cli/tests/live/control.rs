@@ -155,13 +155,19 @@ fn an_image_keeps_drive_and_data_and_a_snapshot_begins_a_run() {
     };
     refused(&["--image", &image], "`ftl.mapping` = \"page\"");
     refused(&["--image", &snapshot], "no image");
+    refused(&["--image", &path("none"), "--age-anew"], "no image yet");
+    // Its data on a drive of another mapping.
+    let server = Service::begin(&["--image", &image, "--age-anew"]);
+    server.client("nbdcopy", &[&server.uri(), "copy"]);
+    assert!(fs::read(server.path("copy")).expect("it was written") == kept.read("copy"), "aged anew: other data");
+    let result = server.finish();
+    assert_eq!((&result["ftl"]["mapping"]["policy"], &result["host"]["writes"]), (&"page".into(), &0.into()));
     // Damage that only reading all of it tells, and a machine that has no room for the next one.
     let mut damaged = kept.read("image");
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     kept.write("damaged", &damaged);
-    let sets = ["--set", "ftl.mapping=kast", "--set", "ftl.kast.log_blocks=6", "--image", &path("damaged")];
-    refused(&sets, "error: the image is damaged");
+    refused(&["--image", &path("damaged")], "error: the image is damaged");
     assert!(kept.read("damaged") == damaged, "what is refused stays as it is");
 }
 
