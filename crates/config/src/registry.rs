@@ -29,12 +29,15 @@ macro_rules! registry {
             pub outputs: Vec<Output>,
             /// Git revision of the program, for the provenance of results; a program sets its own.
             pub revision: &'static str,
+            /// Git revision of Flashloom's sources, which saved drives name.
+            pub sources: &'static str,
         }
 
         impl Registry {
             /// The built-in policies.
             pub fn builtin() -> Self {
-                Self { $($slot: $builtin,)+ outputs: OUTPUTS.to_vec(), revision: UNKNOWN_REVISION }
+                let revision = UNKNOWN_REVISION;
+                Self { $($slot: $builtin,)+ outputs: OUTPUTS.to_vec(), revision, sources: revision }
             }
 
             /// Every slot with the specifications of its policies, along the path of a request.

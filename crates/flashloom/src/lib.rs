@@ -62,6 +62,7 @@ pub fn of_this_build(mut registry: Registry) -> Registry {
     if registry.revision == UNKNOWN_REVISION {
         registry.revision = REVISION;
     }
+    registry.sources = REVISION;
     #[cfg(feature = "study")]
     registry.outputs.extend(study::OUTPUTS);
     registry

@@ -21,10 +21,10 @@ use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use flashloom::REVISION;
 use flashloom::config::registry::Registry;
 use flashloom::device::Reason;
 use flashloom::units::Refusal;
+use flashloom::{REVISION, of_this_build};
 use flashloom_live::{Build, Command, Fault, OPTIONS, Options, Pace, SECTOR_BYTES, Session};
 
 use interface::{
@@ -202,7 +202,7 @@ extern "C" fn get_ready() -> c_int {
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let options = OPTIONS_GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalog = registry()?.catalog().map_err(|refusal| refusal.to_string())?;
+        let catalog = of_this_build(registry()?).catalog().map_err(|refusal| refusal.to_string())?;
         let options = options.clone().unwrap_or_default();
         let session = Session::new(&catalog, &options).map_err(|error| match error.leave(&options) {
             true => "the inputs are refused".to_owned(),

@@ -57,7 +57,7 @@ const OTHER_KEYS: &str = "the drive was aged under other policies: save it again
 
 /// First line of the file of a drive that this build saves.
 fn first_line(config: &Config) -> String {
-    format!("{MAGIC}{} {}", env!("CARGO_PKG_VERSION"), config.catalog().registry().revision)
+    format!("{MAGIC}{} {}", env!("CARGO_PKG_VERSION"), config.catalog().registry().sources)
 }
 
 /// The slots of the policies that take part in ageing.
