@@ -11,7 +11,7 @@ use flashloom_export::html::{Document, page};
 use flashloom_figures::formula::{Formula, Run, Runs};
 use flashloom_figures::result::{KeptRun, parse, schema_of};
 use flashloom_live::{Claim, Command, LiveDrive, Memory, Pace, Server};
-use flashloom_run::Prepared;
+use flashloom_run::{Prepared, served_engine};
 use flashloom_study::fit::Journal;
 use flashloom_study::validate::curve::Curve;
 use flashloom_study::validate::fio_output;
@@ -140,7 +140,7 @@ pub(crate) fn kept(bytes: &[u8]) -> bool {
 }
 
 /// Reads an image as it is; and one that is made of a line about a drive, the length of its state in four bytes, the
-/// state and the pages, with their hashes. Clients use what is read.
+/// state and the pages, with their hashes. Clients use what is read, and its data goes on a new drive.
 pub(crate) fn image(bytes: &[u8]) -> bool {
     let path = seeds::written("image", bytes);
     let is_read = served(&path);
@@ -151,7 +151,18 @@ pub(crate) fn image(bytes: &[u8]) -> bool {
     let length = length.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
     let (state, pages) = rest.split_at(length.min(rest.len()));
     fs::write(&path, seeds::image_of(line, state, pages)).expect("a file can be written");
-    served(&path) || is_read
+    served(&path) || put_anew(&path) || is_read
+}
+
+/// Whether the data of an image is put on a new drive.
+fn put_anew(path: &Path) -> bool {
+    let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", seeds::STATE_DRIVE), &[], None);
+    let experiment = experiment.expect("it is sound");
+    let Ok(pages) = Claim::take(path).and_then(|claim| claim.pages()) else { return false };
+    let memory = Memory { limit_bytes: u64::MAX, folder: std::env::temp_dir() };
+    let engine = served_engine(&experiment, None).expect("it ages");
+    let mut drive = LiveDrive::new(engine, memory).expect("events are kept");
+    pages.put_on(&mut drive, &experiment, path).map_err(|error| drop(error.to_string())).is_ok()
 }
 
 /// Whether an image is read. Then its drive is used.

@@ -293,7 +293,7 @@ pub(crate) fn image_of(line: &[u8], state: &[u8], pages: &[u8]) -> Vec<u8> {
     let header = format!("{{\"drive_bytes\":{},\"page_bytes\":4096}}", drive.len());
     let hash = Sha256::new().chain_update(&header).chain_update(&drive).chain_update(pages).finalize();
     let pages = zstd::bulk::compress(&[pages, &hash].concat(), 1).expect("there is memory to compress");
-    [b"flashloom-image 1\n", header.as_bytes(), b"\n", &drive, &pages].concat()
+    [b"flashloom-image 2\n", header.as_bytes(), b"\n", &drive, &pages].concat()
 }
 
 pub(crate) fn control_lines() -> Vec<Vec<u8>> {
