@@ -237,18 +237,18 @@ impl LiveDrive {
     /// Submits a command to a drive with nothing else inside, and waits for its end.
     ///
     /// # Errors
-    /// The errors of [`Self::submit`].
-    pub(crate) fn execute(&mut self, command: Command<'_>) -> Result<Status, Misuse> {
+    /// The errors of [`Self::submit`], or a drive that never ends the command, in words.
+    pub(crate) fn execute(&mut self, command: Command<'_>) -> Result<Status, String> {
         let cookie = loop {
-            match self.submit(command)? {
+            match self.submit(command).map_err(|misuse| misuse.to_string())? {
                 Some(cookie) => break cookie,
-                None => drop(self.step()?),
+                None => self.step()?,
             }
         };
         let ended = loop {
             match self.take_ended() {
                 Some(ended) => break ended,
-                None => drop(self.step()?),
+                None => self.step()?,
             }
         };
         self.finish(cookie, &mut []);
@@ -258,15 +258,18 @@ impl LiveDrive {
     /// Lets the drive work until it is idle.
     ///
     /// # Errors
-    /// None of a drive that keeps time.
-    pub(crate) fn come_to_rest(&mut self) -> Result<(), Misuse> {
-        while !self.engine.is_idle() && self.step()? {}
+    /// A drive that never is, in words.
+    pub(crate) fn come_to_rest(&mut self) -> Result<(), String> {
+        while !self.engine.is_idle() {
+            self.step()?;
+        }
         Ok(())
     }
 
-    /// Advances to the next event. Returns false if there is none.
-    fn step(&mut self) -> Result<bool, Misuse> {
-        self.next_event_ns().map_or(Ok(false), |next_ns| self.advance_to(next_ns).map(|()| true))
+    /// Advances to the next event.
+    fn step(&mut self) -> Result<(), String> {
+        let next_ns = self.next_event_ns().ok_or("the drive is at work, and nothing is to happen")?;
+        self.advance_to(next_ns).map_err(|misuse| misuse.to_string())
     }
 
     /// Takes a command that has ended, the latest first.

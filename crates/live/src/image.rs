@@ -52,8 +52,9 @@ const LINE_BYTES: u64 = 4096;
 const END: u32 = u32::MAX;
 /// Largest window of the compressed pages, as the binary logarithm of its bytes: what every decoder has to have.
 const WINDOW_LOG: u32 = 23;
-/// Largest page of any drive in bytes.
+/// Largest page of any drive in bytes, and most bytes that a saved drive takes, whatever drive that is.
 const MOST_PAGE_BYTES: u32 = 16 << 10;
+const MOST_DRIVE_BYTES: u64 = 64 << 30;
 /// What a file has to be.
 const EXPECTED: &str = "an image that `flashloom serve --image` wrote";
 
@@ -321,6 +322,9 @@ pub struct Pages {
 impl Pages {
     fn read(file: File) -> Result<Self, Refusal> {
         let mut pages = Self::begun(file)?;
+        if pages.header.drive_bytes > MOST_DRIVE_BYTES {
+            return Err(damaged(&format!("line 2: a drive of {} bytes", pages.header.drive_bytes)));
+        }
         pages.take_drive(&mut io::sink())?;
         Ok(pages)
     }
@@ -382,18 +386,11 @@ impl Pages {
                 let expected = format!("data in the first {} bytes", capacity * SECTOR_BYTES);
                 return Err(Refusal::new(found, expected).help("make the drive larger, as by device.blocks"));
             }
-            if data.is_empty() {
-                return Ok(());
-            }
-            match drive.execute(Command::Write { lba, data, fua: false }) {
-                Ok(Status::Done(_)) => Ok(()),
-                Ok(_) => Err(Refusal::new("a drive that is worn out by the data", "one that lives longer")),
-                Err(misuse) => Err(Refusal::new(misuse.to_string(), EXPECTED)),
-            }
+            done(drive.execute(Command::Write { lba, data, fua: false }))
         });
-        written.map_err(|refusal| refusal.in_file(path.display().to_string()))?;
-        let rested = drive.execute(Command::Flush).and_then(|_| drive.come_to_rest());
-        rested.map_err(|misuse| misuse.to_string())?;
+        let flushed = written.and_then(|()| done(drive.execute(Command::Flush)));
+        flushed.map_err(|refusal| refusal.in_file(path.display().to_string()))?;
+        drive.come_to_rest()?;
         let saved = AgedDrive::switched_off(&experiment.variants[0].config, drive.parts().0)?;
         drive.switch_on(served_again(experiment, &saved)?).map_err(|misuse| misuse.to_string())?;
         drive.check_data().map_err(|violation| violation.to_string())?;
@@ -423,6 +420,10 @@ impl Pages {
             }
             pages.read_exact(&mut data).map_err(place)?;
             sha256.update(&data);
+            // So that nobody reads more than a drive holds, however well it is compressed.
+            if data.iter().all(|&byte| byte == 0) {
+                return Err(damaged(&format!("page {} of zeros, which have no place in it", lpn.0)));
+            }
             take(lpn, &data)?;
             next = lpn.0 + 1;
         }
@@ -435,6 +436,15 @@ impl Pages {
             0 => Ok(()),
             _ => Err(damaged("something comes after its end")),
         }
+    }
+}
+
+/// Refuses a drive that does not do what it has to for the data of an image.
+fn done(status: Result<Status, String>) -> Result<(), Refusal> {
+    match status {
+        Ok(Status::Done(_)) => Ok(()),
+        Ok(Status::Failed(_)) => Err(Refusal::new("a drive that is worn out by the data", "one that lives longer")),
+        Err(reason) => Err(Refusal::new(reason, "a drive that takes the data")),
     }
 }
 

@@ -142,7 +142,7 @@ params! {
         bus_rate: u64 => "bus_rate", Kind::Rate { min: 1_000, max: 100 * GIB }, Value::Rate(333_000_000), "" => Merges;
         /// Multi-plane commands: whether the planes of a die can work together.
         multi_plane: MultiPlane => "multi_plane", Kind::Choice(MultiPlane::CHOICES), Value::Name("aligned"),
-            "Raises the throughput of a die by up to its planes." => Timed;
+            "Raises the throughput of a die by up to its planes." => Merges;
         /// Whether a copy within a plane is done inside the die (copyback), without a transfer over the channel.
         copyback: bool => "copyback", Kind::Flag, Value::Flag(false),
             "Saves the channel during collection; a real drive then copies bit errors along." => Timed;

@@ -2,7 +2,8 @@
 //! [`Cache`](super::Cache) by all later ones.
 //!
 //! ```text
-//! line 1   flashloom-state VERSION REVISION: the build that saved it, which alone reads it
+//! line 1   flashloom-state VERSION REVISION [REVISION]: the build that saved it, which alone reads it; the second
+//!          revision is that of a program which states its own
 //! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}, and
 //!          "served": true if it has served requests since and was switched off
 //! line 3   SHA-256 of line 2 and of the state, in hexadecimal
@@ -33,7 +34,7 @@ use sha2::{Digest, Sha256};
 use super::engines::{Build, Preparation, check_aged, expected_pages, precondition};
 use super::spent::{Keys, Spent, flash_keys};
 use super::{Cache, Failure};
-use flashloom_config::registry::Registry;
+use flashloom_config::registry::{Registry, UNKNOWN_REVISION};
 use flashloom_config::{Config, Experiment, KeyId, Precondition, SECTIONS, Variant, json_value};
 
 /// Beginning of the first line of a file; the build follows that saved it.
@@ -57,7 +58,17 @@ const OTHER_KEYS: &str = "the drive was aged under other policies: save it again
 
 /// First line of the file of a drive that this build saves.
 fn first_line(config: &Config) -> String {
-    format!("{MAGIC}{} {}", env!("CARGO_PKG_VERSION"), config.catalog().registry().sources)
+    let Registry { revision, sources, .. } = *config.catalog().registry();
+    let own = if [sources, UNKNOWN_REVISION].contains(&revision) { String::new() } else { format!(" {revision}") };
+    format!("{MAGIC}{} {sources}{own}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Whether the drive under the line `other` is one of the build of `own`. Programs with policies of their own and their
+/// plugins need not both state a revision.
+fn is_of_build(own: &str, other: &str) -> bool {
+    let split = |line: &'_ str| line.splitn(4, ' ').map(str::to_owned).collect::<Vec<_>>();
+    let (own, other) = (split(own), split(other));
+    own[..3] == other[..other.len().min(3)] && own.get(3).zip(other.get(3)).is_none_or(|(own, other)| own == other)
 }
 
 /// The slots of the policies that take part in ageing.
@@ -379,7 +390,7 @@ impl<F: Read + Seek> Opened<F> {
             Ok(line.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(line))
         };
         let (first, own) = (line()?, first_line(config));
-        if first != own.as_bytes() {
+        if !is_of_build(&own, &String::from_utf8_lossy(&first)) {
             let of_build = |build: &[u8]| format!("a drive of another build: {}", build.escape_ascii());
             let build = first.strip_prefix(MAGIC.as_bytes()).filter(|build| build.len() < 100);
             let refusal = unread(build.map_or("no saved drive".to_owned(), of_build));

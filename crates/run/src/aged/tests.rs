@@ -7,14 +7,14 @@ use flashloom_units::{Ageing, Param};
 /// Every key that is meant to have no effect on ageing, with another value than its default.
 const OTHER_TIMES: &str = "device.link_rate=1MB/s device.full_duplex=false device.controller_time=9us \
     device.controller_page_time=1us device.controller_processors=3 device.link_packet_size=128B \
-    device.link_packet_overhead=16B device.link_command_time=2us device.multi_plane=none device.copyback=true \
+    device.link_packet_overhead=16B device.link_command_time=2us device.copyback=true \
     device.cache_program=true device.suspend=program-erase \
     device.suspend_time=7us device.max_overtakes=2 device.die_order=fifo \
     device.slc_read_time=11us device.slc_program_time=12us";
 const OTHER_COSTS: &str = "device.bits_per_cell=4 device.read_time=1ms device.read_time_2=2ms \
     device.read_time_3=3us device.read_time_4=4us device.program_time=5us device.program_time_2=6us \
     device.program_time_3=7us device.program_time_4=8us device.erase_time=9s device.command_time=1ms \
-    device.bus_rate=2MB/s device.read_spread=0.1 device.program_spread=0.2 device.erase_spread=0.3";
+    device.bus_rate=2MB/s device.multi_plane=none device.read_spread=0.1 device.program_spread=0.2 device.erase_spread=0.3";
 
 fn config(sets: &[&str]) -> Config {
     let text = "run.precondition = \"steady\"\nrun.rest = \"always\"\nrun.steady_tolerance = 0.2\n\
@@ -148,5 +148,23 @@ fn the_limit_of_a_state_is_several_times_what_any_drive_needs() {
             let needed = drive.state.len() as u64 / pages;
             assert!(4 * needed < per_page, "{mapping}, verified: {verified}: {needed} B a page");
         }
+    }
+}
+
+#[test]
+fn a_drive_is_of_a_build_of_the_same_sources_and_of_no_other_policies() {
+    for (own, other, is_of) in [
+        ("flashloom-state 0.1.0 a", "flashloom-state 0.1.0 a", true),
+        ("flashloom-state 0.1.0 a", "flashloom-state 0.1.0 b", false),
+        ("flashloom-state 0.1.0 a", "flashloom-state 0.2.0 a", false),
+        ("flashloom-state 0.1.0 a mine", "flashloom-state 0.1.0 a mine", true),
+        ("flashloom-state 0.1.0 a mine", "flashloom-state 0.1.0 a yours", false),
+        // A program and a plugin that states nothing.
+        ("flashloom-state 0.1.0 a mine", "flashloom-state 0.1.0 a", true),
+        ("flashloom-state 0.1.0 a", "flashloom-state 0.1.0 a mine", true),
+        ("flashloom-state 0.1.0 a", "flashloom-state 9", false),
+        ("flashloom-state 0.1.0 a", "", false),
+    ] {
+        assert_eq!(is_of_build(own, other), is_of, "{own}, {other}");
     }
 }

@@ -48,7 +48,7 @@ pub(in crate::mapping) fn policy<S: Scheme + 'static>(spec: &'static PolicySpec)
 fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Refusal> {
     S::check(&params, site)?;
     let Site { space, ftl } = *site;
-    let Layout { width, log_blocks, .. } = S::layout(&params, site);
+    let Layout { width, log_blocks, associativity, .. } = S::layout(&params, site);
     let (geometry, key) = (site.geometry(), format!("ftl.{}.log_blocks", ftl.mapping.name()));
     if ftl.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
         let found = format!("{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one");
@@ -58,6 +58,14 @@ fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Ref
     }
     let groups = geometry.total_dies() / width;
     let pages = u64::from(geometry.pages) * u64::from(width);
+    // A merge of as many data blocks copies each page and erases each block, and each step has a number.
+    let steps = (u64::from(associativity) + 1) * (pages + 1) + 1;
+    if steps > u64::from(u32::MAX) {
+        let found = format!("merges of {steps} steps: of {associativity} data blocks of {pages} pages");
+        let refusal = Refusal::new(found, format!("at most {} steps", u32::MAX));
+        let refusal = refusal.at(["ftl.superblock", "device.pages", "device.preset", "ftl.mapping"]);
+        return Err(refusal.help("use fewer pages a block, or leave ftl.superblock out"));
+    }
     let (blocks, good) = site.good_blocks();
     let share = space.logical_pages.div_ceil(pages).div_ceil(u64::from(groups));
     let free = blocks.saturating_sub(share);
@@ -433,5 +441,31 @@ impl<S: Scheme> Mapping for Ftl<S> {
             }
         }
         self.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_nand::NandParams;
+    use flashloom_units::ParamSet;
+
+    use crate::{CapacityParams, FtlSetup, Space, Superblock, mapping};
+
+    /// By hand: a merge of FAST has as many data blocks as a block has pages, here 65,536: 2^32 copies.
+    #[test]
+    fn blocks_whose_merges_have_too_many_steps_are_refused() {
+        let device = NandParams { channels: 1, ways: 1, planes: 4, pages: 16_384, ..NandParams::defaults() };
+        let space = Space::new(device, &CapacityParams::of(0.5));
+        let of = |superblock| {
+            let mut ftl = FtlSetup::with_defaults();
+            let mappings = mapping::builtin();
+            let fast = mappings.policies().iter().find(|policy| policy.spec.name == "fast").unwrap();
+            ftl.mapping = fast.with(&[]).unwrap();
+            ftl.params.superblock = superblock;
+            ftl.profile(&space)
+        };
+        assert!(of(Superblock::None).is_ok());
+        let refused = of(Superblock::Die).unwrap_err();
+        assert_eq!(refused.found, "merges of 4295098370 steps: of 65536 data blocks of 65536 pages");
     }
 }
