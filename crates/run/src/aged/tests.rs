@@ -11,10 +11,10 @@ const OTHER_TIMES: &str = "device.link_rate=1MB/s device.full_duplex=false devic
     device.cache_program=true device.suspend=program-erase \
     device.suspend_time=7us device.max_overtakes=2 device.die_order=fifo \
     device.slc_read_time=11us device.slc_program_time=12us";
-const OTHER_COSTS: &str = "device.bits_per_cell=4 device.read_time=1ms device.read_time_2=2ms \
+const OTHER_COSTS: &str = "device.multi_plane=none device.bits_per_cell=4 device.read_time=1ms device.read_time_2=2ms \
     device.read_time_3=3us device.read_time_4=4us device.program_time=5us device.program_time_2=6us \
     device.program_time_3=7us device.program_time_4=8us device.erase_time=9s device.command_time=1ms \
-    device.bus_rate=2MB/s device.multi_plane=none device.read_spread=0.1 device.program_spread=0.2 device.erase_spread=0.3";
+    device.bus_rate=2MB/s device.read_spread=0.1 device.program_spread=0.2 device.erase_spread=0.3";
 
 fn config(sets: &[&str]) -> Config {
     let text = "run.precondition = \"steady\"\nrun.rest = \"always\"\nrun.steady_tolerance = 0.2\n\
