@@ -3,7 +3,7 @@
 use flashloom_host::scheduler::kyber::KyberParams;
 use flashloom_host::scheduler::mq_deadline::MqDeadlineParams;
 use flashloom_host::{HostParams, QueueMap, Scheduler, SchedulerSetup};
-use flashloom_units::{Kind, MS, Param, ParamSet, Policy, PolicySpec, S, Statistic, Value};
+use flashloom_units::{Ageing, Kind, MS, Param, ParamSet, Policy, PolicySpec, S, Statistic, Value};
 
 use crate::compiled::{Compiled, Version};
 
@@ -45,17 +45,34 @@ const fn time(name: &'static str, default_ns: u64, help: &'static str) -> Param 
         help,
         tradeoff: "See the kernel's documentation.",
         used: None,
+        ageing: Ageing::OfSection,
     }
 }
 
 const fn flag(name: &'static str, default: bool, help: &'static str) -> Param {
     let (kind, default) = (Kind::Flag, Value::Flag(default));
-    Param { name, kind, default, help, tradeoff: "See the kernel's documentation.", used: None }
+    Param {
+        name,
+        kind,
+        default,
+        help,
+        tradeoff: "See the kernel's documentation.",
+        used: None,
+        ageing: Ageing::OfSection,
+    }
 }
 
 const fn count(name: &'static str, max: u64, default: u64, help: &'static str) -> Param {
     let (kind, default) = (Kind::Count { min: 0, max }, Value::Count(default));
-    Param { name, kind, default, help, tradeoff: "See the kernel's documentation.", used: None }
+    Param {
+        name,
+        kind,
+        default,
+        help,
+        tradeoff: "See the kernel's documentation.",
+        used: None,
+        ageing: Ageing::OfSection,
+    }
 }
 
 /// Attributes of bfq, in Documentation/block/bfq-iosched.rst.
