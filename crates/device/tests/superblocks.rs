@@ -2,7 +2,7 @@
 
 use crate::support::{Run, allocated, buffered, channel_ns, mapped, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
-use flashloom_ftl::Superblock;
+use flashloom_ftl::{DIE_SUPERBLOCKS, Superblock, mapping};
 use flashloom_nand::{MultiPlane, NandParams, Origin};
 use flashloom_units::{Prng, US, Value};
 use flashloom_workload::{Op, Pace};
@@ -92,16 +92,10 @@ fn under(mapping: &str, set: &[(&'static str, Value)], superblock: Superblock) -
 
 #[test]
 fn a_mapping_that_names_the_block_of_every_page_works_on_superblocks_too() {
-    let log_blocks = [("log_blocks", Value::Count(8))];
-    for (mapping, set) in [
-        ("bast", &log_blocks[..]),
-        ("fast", &log_blocks),
-        ("last", &log_blocks),
-        ("sast", &log_blocks),
-        ("kast", &log_blocks),
-        ("superblock-ftl", &log_blocks),
-        ("janus-ftl", &[]),
-    ] {
+    let (mappings, log_blocks) = (mapping::builtin(), [("log_blocks", Value::Count(8))]);
+    for spec in mappings.specs().filter(|spec| spec.offers.contains(&DIE_SUPERBLOCKS)) {
+        let has_log_blocks = spec.params.iter().any(|param| param.name == "log_blocks");
+        let (mapping, set) = (spec.name, if has_log_blocks { &log_blocks[..] } else { &[] });
         let used = |superblock| {
             let outcome = under(mapping, set, superblock);
             assert!(outcome.counts.erases[Origin::Merge as usize] > 50, "{mapping}: enough was merged");

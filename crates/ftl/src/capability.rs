@@ -9,6 +9,9 @@ pub const PAGE_MAPPING: Capability = Capability::new("a page-level mapping that 
 /// from the factory, and others take the place of those that fail or are too little worn.
 pub const BLOCK_EXCHANGE: Capability = Capability::new("a mapping whose blocks can be exchanged");
 
+/// Another mapping whose blocks can each be a superblock of a die (`ftl.superblock`).
+pub const DIE_SUPERBLOCKS: Capability = Capability::new("a mapping whose blocks can be superblocks of a die");
+
 /// A page-level mapping whose map can have one entry for several pages (`ftl.mapping_unit`).
 pub const MAPPING_UNITS: Capability = Capability::new("a mapping whose units can have several pages");
 

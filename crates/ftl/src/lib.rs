@@ -25,12 +25,13 @@ mod streams;
 
 pub use allocation::{ObservedRead, WantedStreams};
 pub use capability::{
-    BLOCK_EXCHANGE, FIXED_HOMES, PAGE_MAPPING, RANDOM_CHOICES, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER,
+    BLOCK_EXCHANGE, DIE_SUPERBLOCKS, FIXED_HOMES, PAGE_MAPPING, RANDOM_CHOICES, SINGLE_CHIP, TRANSLATION_PAGES,
+    WRITE_BUFFER,
 };
 pub use capacity::{CapacityParams, Counts, Space};
 pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{Mapping, MappingExtras};
-pub use of_page_mappings::{OF_BLOCK_EXCHANGE, OF_PAGE_MAPPINGS, is_of_page_mappings};
+pub use of_page_mappings::{OF_PAGE_MAPPINGS, is_of_page_mappings, other_mappings_offer};
 pub use page_write::PageWrite;
 pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock};
 pub use params::{WearLevelling, WhenFull};

@@ -1,11 +1,8 @@
 //! Keys that have an effect only with some mappings, and why.
 
-use crate::{FtlParams, GcPace, SlcCacheKind, Superblock, WearLevelling};
+use flashloom_units::Capability;
 
-/// Keys of [`OF_PAGE_MAPPINGS`] that have an effect with every mapping that offers
-/// [`BLOCK_EXCHANGE`](crate::BLOCK_EXCHANGE), too.
-pub const OF_BLOCK_EXCHANGE: [&str; 5] =
-    ["device.bad_blocks", "device.program_failures", "device.erase_failures", "ftl.wear_levelling", "ftl.superblock"];
+use crate::{BLOCK_EXCHANGE, DIE_SUPERBLOCKS, FtlParams, GcPace, SlcCacheKind, Superblock, WearLevelling};
 
 const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";
@@ -32,9 +29,21 @@ pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("device.erase_failures", NO_SPARES),
 ];
 
+/// The capability by which another mapping says that a key of [`OF_PAGE_MAPPINGS`] has its effect there, too; none if
+/// only page-level mappings have it.
+pub fn other_mappings_offer(key: &str) -> Option<Capability> {
+    match key {
+        "device.bad_blocks" | "device.program_failures" | "device.erase_failures" | "ftl.wear_levelling" => {
+            Some(BLOCK_EXCHANGE)
+        }
+        "ftl.superblock" => Some(DIE_SUPERBLOCKS),
+        _ => None,
+    }
+}
+
 /// True if a key has an effect only with page-level mappings, whatever its value.
 pub fn is_of_page_mappings(key: &str) -> bool {
-    !OF_BLOCK_EXCHANGE.contains(&key) && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
+    other_mappings_offer(key).is_none() && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
 }
 
 impl FtlParams {

@@ -140,7 +140,7 @@ pub(crate) fn kept(bytes: &[u8]) -> bool {
 }
 
 /// Reads an image as it is; and one that is made of a line about a drive, the length of its state in four bytes, the
-/// state and the pages, with their hashes. Clients use what is read, and its data goes on a new drive.
+/// state and the pages, with their hashes. Clients then use the drive, and the pages are written to a new one.
 pub(crate) fn image(bytes: &[u8]) -> bool {
     let path = seeds::written("image", bytes);
     let is_read = served(&path);

@@ -136,7 +136,7 @@ impl LiveDrive {
         (&mut self.engine, &mut self.contents)
     }
 
-    /// Goes on with an engine in the place of that which was switched off in the same state.
+    /// Replaces the engine, which was switched off, by one that was loaded from what that saved.
     ///
     /// # Errors
     /// The errors of [`Self::new`].

@@ -91,7 +91,7 @@ pub struct Options {
     pub web: Option<SocketAddr>,
     /// A file with drive and data, which is there or is made at the end.
     pub image: Option<PathBuf>,
-    /// Whether the data of the image, which is there, goes on a newly aged drive.
+    /// Whether a new drive is aged, and the data of the image written to it. The image must exist.
     pub ages_anew: bool,
     /// Whether the session ends when standard input does, whatever clients are there.
     pub has_lifeline: bool,

@@ -36,43 +36,21 @@ macro_rules! spec {
     };
 }
 
+const fn param(name: &'static str, kind: Kind, default: Value, help: &'static str) -> Param {
+    let tradeoff = "See the kernel's documentation.";
+    Param { name, kind, default, help, tradeoff, used: None, ageing: Ageing::OfSection }
+}
+
 const fn time(name: &'static str, default_ns: u64, help: &'static str) -> Param {
-    let kind = Kind::Time { min: 0, max: 3_600 * S };
-    Param {
-        name,
-        kind,
-        default: Value::Time(default_ns),
-        help,
-        tradeoff: "See the kernel's documentation.",
-        used: None,
-        ageing: Ageing::OfSection,
-    }
+    param(name, Kind::Time { min: 0, max: 3_600 * S }, Value::Time(default_ns), help)
 }
 
 const fn flag(name: &'static str, default: bool, help: &'static str) -> Param {
-    let (kind, default) = (Kind::Flag, Value::Flag(default));
-    Param {
-        name,
-        kind,
-        default,
-        help,
-        tradeoff: "See the kernel's documentation.",
-        used: None,
-        ageing: Ageing::OfSection,
-    }
+    param(name, Kind::Flag, Value::Flag(default), help)
 }
 
 const fn count(name: &'static str, max: u64, default: u64, help: &'static str) -> Param {
-    let (kind, default) = (Kind::Count { min: 0, max }, Value::Count(default));
-    Param {
-        name,
-        kind,
-        default,
-        help,
-        tradeoff: "See the kernel's documentation.",
-        used: None,
-        ageing: Ageing::OfSection,
-    }
+    param(name, Kind::Count { min: 0, max }, Value::Count(default), help)
 }
 
 /// Attributes of bfq, in Documentation/block/bfq-iosched.rst.

@@ -1,6 +1,6 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::{BLOCK_EXCHANGE, OF_BLOCK_EXCHANGE, OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
+use flashloom_ftl::{OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER, other_mappings_offer};
 use flashloom_host::{BlockLayer, HostParams, Linux, Throttling};
 use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
@@ -173,15 +173,15 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     let is_asked = |key: &str| {
         // An allocation that needs a page-level mapping says so itself.
         let says_so = key == "ftl.allocation" && !config.policy(key).0.needs.is_empty();
-        let replaces = OF_BLOCK_EXCHANGE.contains(&key) && config.mapping_offers(BLOCK_EXCHANGE);
-        !says_so && !replaces && config.ftl.asks_of_page_mapping(key, config.settings.asks(key))
+        let has_effect = other_mappings_offer(key).is_some_and(|capability| config.mapping_offers(capability));
+        !says_so && !has_effect && config.ftl.asks_of_page_mapping(key, config.settings.asks(key))
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
         let page_level = offering(config, PAGE_MAPPING);
-        let expected = match OF_BLOCK_EXCHANGE.contains(key) {
-            true => format!("another mapping: {page_level}, {}", offering(config, BLOCK_EXCHANGE)),
-            false => format!("a page-level mapping: {page_level}"),
+        let expected = match other_mappings_offer(key) {
+            Some(capability) => format!("another mapping: {page_level}, {}", offering(config, capability)),
+            None => format!("a page-level mapping: {page_level}"),
         };
         // What a preset says cannot be left out.
         let of_preset = config.catalog().find(key).filter(|_| !config.settings.is_written(key));

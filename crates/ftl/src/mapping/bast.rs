@@ -19,7 +19,7 @@ use super::Site;
 use super::log_block::{Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
 use crate::store::WornOut;
-use crate::{BLOCK_EXCHANGE, PageWrite, Preemption};
+use crate::{BLOCK_EXCHANGE, DIE_SUPERBLOCKS, PageWrite, Preemption};
 
 params! {
     /// Parameters of BAST.
@@ -40,7 +40,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Random writes over more blocks than there are log blocks merge one at nearly every write: `fast` and \
               `kast` share log blocks. With memory for a page map use `page` or `dftl`.",
     needs: &[],
-    offers: &[BLOCK_EXCHANGE, SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, DIE_SUPERBLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: BastParams::PARAMS,
     statistics: MERGES,
 };

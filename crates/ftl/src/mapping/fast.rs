@@ -23,7 +23,7 @@ use super::Site;
 use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
 use crate::store::WornOut;
-use crate::{BLOCK_EXCHANGE, PageWrite};
+use crate::{BLOCK_EXCHANGE, DIE_SUPERBLOCKS, PageWrite};
 
 params! {
     /// Parameters of FAST.
@@ -46,7 +46,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "One merge can involve as many data blocks as a log block has pages: where the longest wait counts, \
               `kast` bounds it by K. With memory for a page map use `page` or `dftl`.",
     needs: &[],
-    offers: &[BLOCK_EXCHANGE, SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, DIE_SUPERBLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: FastParams::PARAMS,
     statistics: MERGES,
 };

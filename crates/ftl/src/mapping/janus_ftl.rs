@@ -53,7 +53,7 @@ use super::log_block::{Costs, LongestWait, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
 use crate::store::{Upkeep, WornOut};
-use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, FtlReport, PageWrite};
+use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, DIE_SUPERBLOCKS, FtlReport, PageWrite};
 use areas::{Areas, KEPT_FREE, Shape};
 
 params! {
@@ -107,7 +107,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "With memory for a table of every logical block use `page`, which gathers free space from the whole \
               drive. Random writes to more logical blocks than there are tables for copy a whole one each: use `dftl`.",
     needs: &[],
-    offers: &[BLOCK_EXCHANGE, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, DIE_SUPERBLOCKS, Capability::SAVED_STATE],
     params: JanusFtlParams::PARAMS,
     statistics: STATISTICS,
 };

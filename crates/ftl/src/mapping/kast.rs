@@ -72,7 +72,7 @@ use super::log_block::{
 use crate::capability::SINGLE_CHIP;
 use crate::store::WornOut;
 use crate::streams::STREAMS;
-use crate::{BLOCK_EXCHANGE, PageWrite, Preemption};
+use crate::{BLOCK_EXCHANGE, DIE_SUPERBLOCKS, PageWrite, Preemption};
 
 choice! {
     /// How a page of offset 0 is written if a random log block holds pages of its logical block (Figure 4).
@@ -181,7 +181,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Where no bound on the longest merge is needed, `fast` has fewer parameters to set. With memory for a \
               page map use `page` or `dftl`.",
     needs: &[],
-    offers: &[BLOCK_EXCHANGE, SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, DIE_SUPERBLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: KastParams::PARAMS,
     statistics: &Statistic::joined::<{ MERGES.len() + STREAMS.len() }>(&[MERGES, STREAMS]),
 };

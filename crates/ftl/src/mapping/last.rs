@@ -36,7 +36,7 @@ use super::Site;
 use super::log_block::{Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
 use crate::store::WornOut;
-use crate::{BLOCK_EXCHANGE, PageWrite, Preemption};
+use crate::{BLOCK_EXCHANGE, DIE_SUPERBLOCKS, PageWrite, Preemption};
 
 params! {
     /// Parameters of LAST.
@@ -69,7 +69,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "A stream of small requests is taken for random writes: `kast` finds it. One merge can involve as many \
               data blocks as a log block has pages: `kast` bounds it by K. With memory for a page map use `page`.",
     needs: &[],
-    offers: &[BLOCK_EXCHANGE, SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, DIE_SUPERBLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: LastParams::PARAMS,
     statistics: MERGES,
 };

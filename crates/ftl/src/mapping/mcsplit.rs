@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! logical block  the pages of `width` blocks, page i on chip i mod width: consecutive pages are programmed in parallel
-//! data and log   superblocks of `width` blocks, one on each chip, erased together
+//! data and log   superblocks of `width` blocks, one on each chip, erased together; so there are none of a die
+//!                (`ftl.superblock`), whose consecutive pages are on planes of one chip
 //! log blocks     as in BAST: each belongs to one logical block
 //! ```
 //!
@@ -19,7 +20,7 @@ use super::Site;
 use super::bast::Bast;
 use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store};
 use crate::store::WornOut;
-use crate::{BLOCK_EXCHANGE, PageWrite, Superblock};
+use crate::{BLOCK_EXCHANGE, PageWrite};
 
 params! {
     /// Parameters of MCSplit.
@@ -63,13 +64,7 @@ impl Scheme for McSplit {
         Bast::with_width(site, width.unwrap_or(site.space.geometry().total_dies()), log_blocks)
     }
 
-    /// The stripe has a superblock of its own, a block of each chip.
     fn check(params: &McSplitParams, site: &Site<'_>) -> Result<(), Refusal> {
-        if site.ftl.params.superblock != Superblock::None {
-            let found = "`ftl.superblock` = \"die\" with `mcsplit`, whose superblocks are stripes over chips";
-            let refusal = Refusal::new(found, "superblocks of one kind").at(["ftl.superblock", "ftl.mapping"]);
-            return Err(refusal.help("leave `ftl.superblock` out, or choose bast, whose blocks can be those of a die"));
-        }
         let dies = site.space.geometry().total_dies();
         let Some(width) = params.width.filter(|&width| !dies.is_multiple_of(width)) else {
             return Ok(());

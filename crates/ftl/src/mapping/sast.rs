@@ -23,7 +23,7 @@ use super::log_block::{
 };
 use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
 use crate::store::WornOut;
-use crate::{BLOCK_EXCHANGE, PageWrite, Preemption};
+use crate::{BLOCK_EXCHANGE, DIE_SUPERBLOCKS, PageWrite, Preemption};
 
 params! {
     /// Parameters of SAST.
@@ -49,7 +49,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Sets are fixed by address: where writes go to many sets, log blocks are merged before they are full. \
               `kast` has the same bound K and no sets.",
     needs: &[],
-    offers: &[BLOCK_EXCHANGE, SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, DIE_SUPERBLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: SastParams::PARAMS,
     statistics: MERGES,
 };

@@ -57,7 +57,7 @@ use super::translation::MapReport;
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
 use crate::store::{Upkeep, WornOut};
-use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, FtlReport, PageWrite};
+use crate::{ADDRESS_BYTES, BLOCK_EXCHANGE, DIE_SUPERBLOCKS, FtlReport, PageWrite};
 use blocks::{AreaId, AreaShape, Areas, COLLECTED_TO};
 use tables::{LEVELS, TableReport, Tables};
 
@@ -116,7 +116,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "Where whole blocks are written in order `bast` does as well without a page map. With memory for a page \
               map use `page`, which gathers free space from the whole drive.",
     needs: &[],
-    offers: &[BLOCK_EXCHANGE, Capability::SAVED_STATE],
+    offers: &[BLOCK_EXCHANGE, DIE_SUPERBLOCKS, Capability::SAVED_STATE],
     params: SuperblockFtlParams::PARAMS,
     statistics: STATISTICS,
 };
