@@ -15,6 +15,7 @@ pub mod rate;
 mod recent;
 mod report;
 mod sizes;
+mod streams;
 mod window;
 mod write_buffer;
 
@@ -23,4 +24,5 @@ pub use order::{Chips, Order, UnknownChips};
 pub use params::{Admission, BufferParams};
 pub use rate::{Occupancy, Rate};
 pub use report::{BufferReport, Level};
+pub use streams::Gather;
 pub use write_buffer::{Evicted, Stored, WriteBuffer};

@@ -19,9 +19,8 @@ pub(crate) struct Recent {
     written_ns: Vec<Ns>,
     /// The stream of each page that is about to leave.
     stream_of: Vec<u32>,
+    /// Number of the next stream. Counted on, so that streams that leave together have different numbers.
     next_stream: u32,
-    /// The streams of the pages that have left since they were taken last.
-    left: Vec<u32>,
     /// The pages of the stream that was gathered last.
     gathered: Vec<SlotId>,
 }
@@ -31,8 +30,7 @@ flashloom_units::state! {
         nested pages;
         array written_ns, stream_of;
         value next_stream;
-        scratch left, gathered;
-        fixed window_ns;
+        fixed window_ns, gathered;
     }
 }
 
@@ -44,7 +42,6 @@ impl Recent {
             written_ns: vec![0; slots as usize],
             stream_of: vec![NO_INDEX; slots as usize],
             next_stream: 0,
-            left: Vec::with_capacity(slots as usize),
             gathered: Vec::with_capacity(slots as usize),
         }
     }
@@ -63,11 +60,12 @@ impl Recent {
         }
     }
 
-    /// Gathers the stream of a page that leaves, if it is in one of `pages` pages and not in one already.
-    pub(crate) fn gather(&mut self, slot: SlotId, pages: u32) {
+    /// Gathers the stream of a page that leaves, if it is in one of `pages` pages and not in one already; returns its
+    /// pages.
+    pub(crate) fn gather(&mut self, slot: SlotId, pages: u32) -> &[SlotId] {
         self.gathered.clear();
         if !self.is_free(slot) {
-            return;
+            return &[];
         }
         let mut gathered = std::mem::take(&mut self.gathered);
         let is_within =
@@ -80,37 +78,22 @@ impl Recent {
         gathered.extend(from.take(pages as usize));
         if gathered.len() == pages as usize {
             gathered.iter().for_each(|page| self.stream_of[page.at()] = self.next_stream);
-            self.next_stream += 1;
+            self.next_stream = self.next_stream.wrapping_add(1) % NO_INDEX;
         } else {
             gathered.clear();
         }
         self.gathered = gathered;
-    }
-
-    /// The pages of the stream that was gathered last; none if there was none.
-    pub(crate) fn gathered(&self) -> &[SlotId] {
         &self.gathered
-    }
-
-    /// All victims that leave together have their streams.
-    pub(crate) fn end_gathering(&mut self) {
-        self.gathered.clear();
     }
 
     fn is_free(&self, slot: SlotId) -> bool {
         self.stream_of[slot.at()] == NO_INDEX
     }
 
-    /// A dirty page leaves.
-    pub(crate) fn leaves(&mut self, slot: SlotId) {
+    /// A dirty page leaves; returns its stream, or [`NO_INDEX`] if it is in none.
+    pub(crate) fn leaves(&mut self, slot: SlotId) -> u32 {
         self.forget(slot);
-        self.left.push(std::mem::replace(&mut self.stream_of[slot.at()], NO_INDEX));
-    }
-
-    /// Takes the streams of the pages that have left, in that order.
-    pub(crate) fn take_streams(&mut self, streams: &mut Vec<u32>) {
-        streams.append(&mut self.left);
-        self.next_stream = 0;
+        std::mem::replace(&mut self.stream_of[slot.at()], NO_INDEX)
     }
 }
 
@@ -122,8 +105,7 @@ mod tests {
     const SLOTS: u32 = 12;
 
     fn gathered(recent: &mut Recent, slot: u32, pages: u32) -> Vec<u32> {
-        recent.gather(SlotId(slot), pages);
-        recent.gathered().iter().map(|slot| slot.0).collect()
+        recent.gather(SlotId(slot), pages).iter().map(|slot| slot.0).collect()
     }
 
     #[test]
@@ -136,9 +118,7 @@ mod tests {
         assert_eq!(gathered(&mut recent, 5, 3), [1, 5, 2], "from the first page that is within the window");
         assert_eq!(gathered(&mut recent, 8, 2), [], "the pages beside it are in a stream already");
         assert_eq!(gathered(&mut recent, 7, 2), [4, 7]);
-        let mut streams = Vec::new();
-        [2, 8, 1, 5, 4, 7].into_iter().for_each(|slot| recent.leaves(SlotId(slot)));
-        recent.take_streams(&mut streams);
+        let streams = [2, 8, 1, 5, 4, 7].map(|slot| recent.leaves(SlotId(slot)));
         assert_eq!(streams, [0, NO_INDEX, 0, 0, 1, 1]);
     }
 

@@ -1,5 +1,7 @@
 //! The slots of the write buffer and the states of their pages. Nothing is allocated after construction.
 
+mod evictions;
+
 use std::ops::Range;
 
 use flashloom_nand::Lpn;
@@ -8,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
-use crate::recent::Recent;
-use crate::{BufferReport, Chips, Occupancy, Order, Rate, SlotId, order, rate};
+use crate::streams::Streams;
+use crate::{BufferReport, Order, Rate, SlotId, order, rate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum SlotState {
@@ -25,9 +27,6 @@ enum SlotState {
 }
 
 const STATES: usize = 5;
-
-/// Longest search for the lowest page of a run of dirty pages, in streams.
-const REACH: u32 = 8;
 
 /// Part of a dirty page in the victim that is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +59,11 @@ pub struct Evicted {
     pub lpn: Lpn,
     /// Mask of the sectors that the buffer holds.
     pub mask: u32,
+    /// Size in pages of the request that wrote the page last ([`WriteBuffer::came_with`]); 1 if it is not known.
+    pub request_pages: u16,
+    /// Its stream among those that leave together, if these are found by time ([`Gather::window_ns`]); [`NO_INDEX`] if
+    /// it is in none.
+    pub stream: u32,
 }
 
 /// Result of [`WriteBuffer::write`]: the slot that a page was written to.
@@ -87,12 +91,7 @@ pub struct WriteBuffer {
     /// What the policies say of themselves, which does not change.
     traits: Traits,
     victims: Vec<SlotId>,
-    /// Number of consecutive pages in a stream; 1 if victims leave without other pages.
-    stream_pages: u32,
-    /// Number of pages of a logical block, if only its first pages form a stream.
-    stream_blocks: Option<u32>,
-    /// When dirty pages were written, if streams are pages of one time.
-    recent: Option<Box<Recent>>,
+    streams: Streams,
     on_their_way: OnTheirWay,
     report: BufferReport,
     /// Time up to which the occupancies of the report have been added up.
@@ -102,8 +101,8 @@ pub struct WriteBuffer {
 flashloom_units::state! {
     WriteBuffer {
         array slots;
-        value free, counts, stream_pages, stream_blocks, report, now;
-        nested index, recent, on_their_way;
+        value free, counts, report, now;
+        nested index, streams, on_their_way;
         policy order, rate;
         scratch victims;
         fixed traits, dirty_changes;
@@ -155,9 +154,7 @@ impl WriteBuffer {
             order,
             rate,
             victims: Vec::with_capacity(pages as usize),
-            stream_pages: 1,
-            stream_blocks: None,
-            recent: None,
+            streams: Streams::none(),
             on_their_way: OnTheirWay::new(pages),
             report: BufferReport::default(),
             now: 0,
@@ -283,11 +280,6 @@ impl WriteBuffer {
         self.slots[slot.at()].request_pages = u16::try_from(pages).unwrap_or(u16::MAX);
     }
 
-    /// Size in pages of the request that wrote a slot last; 1 if [`Self::came_with`] was never called for it.
-    pub fn request_pages(&self, slot: SlotId) -> u32 {
-        u32::from(self.slots[slot.at()].request_pages)
-    }
-
     /// True if a write of the page would need no new slot.
     #[inline]
     pub fn holds(&self, lpn: Lpn) -> bool {
@@ -353,7 +345,7 @@ impl WriteBuffer {
             self.index.remove(lpn.0);
             if matches!(self.state(slot), SlotState::Dirty | SlotState::Clean) {
                 self.order.removed(slot, lpn);
-                self.forget(slot);
+                self.streams.forget(slot);
                 self.release(slot);
             }
         }
@@ -363,225 +355,6 @@ impl WriteBuffer {
     pub fn stalled(&mut self, waited_ns: Ns) {
         self.report.stalled_writes += 1;
         self.report.stall_ns += u128::from(waited_ns);
-    }
-}
-
-/// Evictions.
-impl WriteBuffer {
-    /// Evicts the victims that the two policies choose now, while `waiting` pages wait for a slot; appends their pages.
-    /// Afterwards clean pages may have become free to drop: the caller writes pages that wait while there
-    /// [is room](Self::has_room), and calls this again for the rest.
-    #[inline]
-    pub fn evict(&mut self, now: Ns, waiting: u32, chips: &mut dyn Chips, evicted: &mut Vec<Evicted>) {
-        self.come_to(now);
-        loop {
-            let occupancy = Occupancy {
-                pages: self.pages(),
-                occupied: self.dirty() + self.count(SlotState::Clean) - self.clean_room(),
-                evicting: self.evicting(),
-                leaving: self.on_their_way.victims(),
-                waiting: waiting.saturating_sub(self.room()),
-            };
-            let victims = self.rate.victims(&occupancy);
-            if victims == 0 || self.dirty() == 0 {
-                return;
-            }
-            // A victim is a page at least: asking for more would find none.
-            for _ in 0..victims.min(self.dirty()) {
-                if self.traits.looks_at_chips {
-                    let held = |slot: SlotId| self.slots[slot.at()].mask;
-                    self.order.victim_for(chips, &held, &mut self.victims);
-                    self.victims.iter().for_each(|slot| chips.send(self.slots[slot.at()].lpn));
-                } else {
-                    self.order.victim(&mut self.victims);
-                }
-                self.report.evictions += u64::from(!self.victims.is_empty());
-                self.send_victims(evicted);
-            }
-        }
-    }
-
-    /// Evicts one page out of turn, because the host wants it durable now (FUA); appends it unless it is being evicted
-    /// already.
-    pub fn evict_slot(&mut self, now: Ns, slot: SlotId, evicted: &mut Vec<Evicted>) {
-        self.come_to(now);
-        if self.state(slot) == SlotState::Dirty {
-            self.order.removed(slot, self.slots[slot.at()].lpn);
-            self.on_their_way.depart(&[slot]);
-            self.send(slot, evicted);
-        }
-    }
-
-    /// Evicts all dirty pages, in the order of the replacement policy.
-    pub fn evict_all(&mut self, now: Ns, evicted: &mut Vec<Evicted>) {
-        self.come_to(now);
-        while self.dirty() > 0 {
-            self.order.victim(&mut self.victims);
-            self.send_victims(evicted);
-        }
-    }
-
-    /// From now on a page of a victim that is part of a stream, `pages` consecutive dirty pages, is evicted together
-    /// with the rest of the stream. With 1, victims are evicted alone. A padded victim is a whole block, and gathers
-    /// nothing.
-    pub fn gather_streams(&mut self, pages: u32) {
-        self.stream_pages = pages;
-    }
-
-    /// From now on only the first pages of a logical block of `block_pages` pages form a stream.
-    pub fn gather_from_blocks(&mut self, block_pages: u32) {
-        self.stream_blocks = Some(block_pages);
-    }
-
-    /// From now on a page of a victim is evicted together with the dirty pages of its stream: as many as
-    /// [`Self::gather_streams`] says, which arrived within `window_ns` of each other ([`Self::arrived`]).
-    pub fn gather_windows(&mut self, window_ns: Ns) {
-        let pages = self.pages();
-        self.recent.get_or_insert_with(|| Box::new(Recent::new(pages, window_ns)));
-    }
-
-    /// The write that stored a page arrived at `since`, which is not before that of any page stored earlier. Called for
-    /// every page where streams are gathered by time.
-    pub fn arrived(&mut self, slot: SlotId, since: Ns) {
-        self.recent.iter_mut().for_each(|recent| recent.written(slot, since));
-    }
-
-    /// Appends the stream of each page that was evicted since this was called last, in that order, or [`NO_INDEX`];
-    /// nothing if streams are not gathered by time.
-    pub fn take_streams(&mut self, streams: &mut Vec<u32>) {
-        self.recent.iter_mut().for_each(|recent| recent.take_streams(streams));
-    }
-
-    /// A page is not dirty any more.
-    #[inline]
-    fn forget(&mut self, slot: SlotId) {
-        self.recent.iter_mut().for_each(|recent| recent.forget(slot));
-    }
-
-    fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
-        if let ([slot], 1, None) = (&self.victims[..], self.stream_pages, self.traits.padded_block) {
-            let slot = *slot;
-            self.victims.clear();
-            self.on_their_way.depart(&[slot]);
-            return self.send(slot, evicted);
-        }
-        let mut victims = std::mem::take(&mut self.victims);
-        if let Some(first) = victims.first() {
-            let lpn = self.slots[first.at()].lpn.0;
-            let padded_block = self.traits.padded_block;
-            if self.stream_pages > 1 && padded_block.is_none() {
-                self.gather(&mut victims);
-            }
-            self.on_their_way.depart(&victims);
-            match padded_block {
-                Some(pages) => self.send_padded(lpn - lpn % pages, pages, &victims, evicted),
-                None => victims.iter().for_each(|&slot| self.send(slot, evicted)),
-            }
-            victims.clear();
-        }
-        self.victims = victims;
-    }
-
-    /// Adds to a victim the pages that form streams with its pages, and removes them from the replacement policy. A
-    /// stream is of consecutive pages, or of pages that were written at the same time.
-    fn gather(&mut self, victims: &mut Vec<SlotId>) {
-        victims.iter().for_each(|slot| self.slots[slot.at()].departure = Departure::Leaves);
-        let mut recent = self.recent.take();
-        for at in 0..victims.len() {
-            if let Some(recent) = &mut recent {
-                recent.gather(victims[at], self.stream_pages);
-                recent.gathered().iter().for_each(|&slot| self.send_in_stream(slot, victims));
-                continue;
-            }
-            let Slot { lpn, departure, .. } = self.slots[victims[at].at()];
-            let first = if departure == Departure::Leaves { self.stream_around(lpn.0) } else { None };
-            for lpn in first.map_or(0..0, |first| first..first + self.stream_pages).map(Lpn) {
-                let slot = self.slot_of(lpn).expect("a stream is made of pages that the buffer holds");
-                self.send_in_stream(slot, victims);
-            }
-        }
-        recent.iter_mut().for_each(|recent| recent.end_gathering());
-        self.recent = recent;
-    }
-
-    /// Adds a page of a stream to a victim, if it is not part of that.
-    fn send_in_stream(&mut self, slot: SlotId, victims: &mut Vec<SlotId>) {
-        let entry = &mut self.slots[slot.at()];
-        if std::mem::replace(&mut entry.departure, Departure::InStream) == Departure::Stays {
-            self.order.removed(slot, entry.lpn);
-            victims.push(slot);
-            self.report.gathered_pages += 1;
-        }
-    }
-
-    /// Returns the first page of the stream that a page is evicted in; none if it is in no stream. A run of consecutive
-    /// dirty pages is cut into streams from its lowest page on. If that is [`REACH`] streams or more before the page,
-    /// the stream begins at the page instead, or ends with the run if that is too short. So a victim costs O(stream)
-    /// look-ups.
-    fn stream_around(&self, lpn: u32) -> Option<u32> {
-        let is_free = |lpn: u32| {
-            self.slot_of(Lpn(lpn)).is_some_and(|slot| {
-                let Slot { state, departure, .. } = self.slots[slot.at()];
-                state == SlotState::Dirty && departure != Departure::InStream
-            })
-        };
-        let pages = self.stream_pages;
-        if let Some(block) = self.stream_blocks {
-            let first = lpn - lpn % block;
-            let mut stream = first..first + pages;
-            return (stream.contains(&lpn) && stream.all(is_free)).then_some(first);
-        }
-        let mut lowest = lpn;
-        while lpn - lowest < REACH * pages && lowest > 0 && is_free(lowest - 1) {
-            lowest -= 1;
-        }
-        let is_lowest = lpn - lowest < REACH * pages;
-        let first = if is_lowest { lpn - (lpn - lowest) % pages } else { lpn };
-        let mut end = lpn + 1;
-        while end - first < pages && is_free(end) {
-            end += 1;
-        }
-        if end - first == pages { Some(first) } else { (!is_lowest).then(|| end - pages) }
-    }
-
-    /// Sends a whole block from its first page on: the victim's pages, which are in order of address, and padding
-    /// between.
-    fn send_padded(&mut self, start: u32, pages: u32, victims: &[SlotId], evicted: &mut Vec<Evicted>) {
-        let mut victims = victims.iter().peekable();
-        for lpn in (start..start + pages).map(Lpn) {
-            match victims.next_if(|slot| self.slots[slot.at()].lpn == lpn) {
-                Some(&slot) => self.send(slot, evicted),
-                None => evicted.push(Evicted { slot: None, lpn, mask: 0 }),
-            }
-        }
-    }
-
-    #[inline]
-    fn send(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {
-        let entry = &mut self.slots[slot.at()];
-        assert_eq!(entry.state, SlotState::Dirty, "only dirty pages are victims");
-        entry.departure = Departure::Stays;
-        let Slot { lpn, mask, .. } = *entry;
-        self.set_state(slot, SlotState::Evicting);
-        self.report.evicted_pages += 1;
-        self.recent.iter_mut().for_each(|recent| recent.leaves(slot));
-        evicted.push(Evicted { slot: Some(slot), lpn, mask });
-    }
-
-    /// Frees the slot of a page that has been programmed.
-    #[inline]
-    pub fn programmed(&mut self, now: Ns, slot: SlotId) {
-        self.come_to(now);
-        let Slot { lpn, state, .. } = self.slots[slot.at()];
-        assert_eq!(state, SlotState::Evicting, "only pages on their way arrive");
-        self.index.remove_from(lpn.0, slot.0);
-        self.on_their_way.arrive(slot);
-        self.release(slot);
-    }
-
-    /// Counts a page that was read from flash and written again to pad a victim.
-    pub fn padded(&mut self) {
-        self.report.padding_pages += 1;
     }
 }
 
@@ -674,7 +447,7 @@ impl WriteBuffer {
     pub fn figures(&self) -> Figures {
         let Traits { keeps_reads, padded_block, .. } = self.traits;
         // Of an allocation whose streams became shorter, too.
-        let gathers = self.stream_pages > 1 || self.report.gathered_pages > 0;
+        let gathers = self.streams.pages() > 1 || self.report.gathered_pages > 0;
         let counted = self.report.figures(gathers, padded_block.is_some(), keeps_reads);
         let counted = counted.into_iter().chain(self.order.figures()).collect();
         Figures::default().with(&order::SLOT, counted).with(&rate::SLOT, self.rate.figures())

@@ -5,9 +5,9 @@ mod support;
 
 use std::collections::VecDeque;
 
-use flashloom_buffer::{Evicted, Order, SlotId, UnknownChips, WriteBuffer, order};
+use flashloom_buffer::{Evicted, Gather, Order, SlotId, UnknownChips, WriteBuffer, order};
 use flashloom_nand::Lpn;
-use flashloom_units::{Component, Value};
+use flashloom_units::{Component, NO_INDEX, Value};
 use support::{buffer, rate};
 
 const WHOLE: u32 = 0xff;
@@ -182,7 +182,7 @@ fn a_clean_page_that_is_written_is_dirty_whole_and_no_hit() {
     buffer.evict_all(0, &mut evicted);
     assert_eq!(
         evicted,
-        [Evicted { slot: Some(stored.slot), lpn: Lpn(1), mask: WHOLE }],
+        [Evicted { slot: Some(stored.slot), lpn: Lpn(1), mask: WHOLE, request_pages: 1, stream: NO_INDEX }],
         "no page has to be read again"
     );
 }
@@ -249,7 +249,7 @@ fn waits_for_room_are_counted_and_summed() {
 /// Pages evicted for one page that waits, from a buffer that is full of the given pages and gathers streams of four.
 fn leave_in_streams(order: &str, held: &[u32]) -> Vec<u32> {
     let mut buffer = buffer(order, &[], "single", held.len() as u32);
-    buffer.gather_streams(4);
+    buffer.gather(Gather::consecutive(4));
     write(&mut buffer, held.iter().copied());
     let evicted = evict(&mut buffer, 1);
     assert_eq!((buffer.report_at(0).evictions, buffer.report_at(0).evicted_pages), (1, evicted.len() as u64));
@@ -296,7 +296,7 @@ fn a_block_leaves_with_the_pages_of_its_neighbours_that_make_streams_with_its_ow
 #[test]
 fn pages_that_are_clean_or_on_their_way_are_no_part_of_a_stream() {
     let mut buffer = buffer("cflru", &[], "single", 5);
-    buffer.gather_streams(4);
+    buffer.gather(Gather::consecutive(4));
     assert!(read_from_flash(&mut buffer, 3));
     write(&mut buffer, [0, 1, 2, 4]);
     let mut evicted = Vec::new();
@@ -312,7 +312,7 @@ fn pages_that_are_clean_or_on_their_way_are_no_part_of_a_stream() {
 #[test]
 fn a_padded_block_gathers_nothing() {
     let mut buffer = buffer("block-lru", &[("padding", Value::Flag(true))], "single", 5);
-    buffer.gather_streams(4);
+    buffer.gather(Gather::consecutive(4));
     write(&mut buffer, [6, 7, 8, 9, 30]);
     assert_eq!(lpns(&evict(&mut buffer, 1)), [4, 5, 6, 7]);
     assert_eq!(buffer.report_at(0).gathered_pages, 0);
@@ -323,8 +323,7 @@ fn a_padded_block_gathers_nothing() {
 fn streams_of_blocks_are_their_first_pages_and_leave_the_neighbours_theirs() {
     let leave = |held: &[u32]| {
         let mut buffer = buffer("page-lru", &[], "single", held.len() as u32);
-        buffer.gather_streams(4);
-        buffer.gather_from_blocks(8);
+        buffer.gather(Gather { block_pages: Some(8), ..Gather::consecutive(4) });
         write(&mut buffer, held.iter().copied());
         lpns(&evict(&mut buffer, 1))
     };

@@ -40,7 +40,7 @@ mod timers;
 mod waiter;
 
 use flashloom_buffer::BufferReport;
-use flashloom_ftl::{Mapping, mapping};
+use flashloom_ftl::{Mapping, PageHints, mapping};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Lpn, Nand, reliability};
 use flashloom_units::{Figures, Ns, Refusal, Violation, violation};
@@ -295,7 +295,7 @@ impl Drive {
         let mask = self.flash.nand.geometry().full_mask();
         for lpn in lpns {
             let written = |page| DriveEvent::WrittenThrough { command: None, page };
-            self.flash.add_write(lpn, mask, 1, Waiter::Nobody, written);
+            self.flash.add_write(lpn, mask, PageHints::NONE, Waiter::Nobody, written);
         }
         if together { self.flash.write_added(0) } else { self.flash.write_added_apart(0) }
     }

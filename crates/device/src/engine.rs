@@ -157,7 +157,7 @@ impl Engine {
             splits: Splits::new(host.most_sectors()),
             looking: Looking::new(&mut drive),
             before: Before::of(&drive),
-            flush_after_ns: drive.ftl().flush_delay_ns().map(|delay_ns| delay_ns.saturating_sub(idle_delay_ns)),
+            flush_after_ns: drive.ftl().traits().flush_delay_ns.map(|delay_ns| delay_ns.saturating_sub(idle_delay_ns)),
             host,
             drive,
             now: 0,

@@ -56,7 +56,7 @@ const FILL_BATCH: u64 = 64;
 /// Pages per batch of the fill: whole streams of the allocation's length, because a sequential writer would fill the
 /// buffer with whole streams. One page if `fill_streams` is false.
 fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
-    let unit = u64::from(ftl.unit_pages());
+    let unit = u64::from(ftl.traits().unit_pages);
     if !fill_streams {
         return unit;
     }

@@ -1,4 +1,5 @@
-//! Lanes: the open blocks of a plane, each for pages that are expected to die together.
+//! Lanes: the open blocks of a plane, each for pages that are expected to die together. A lane is a tag of one byte that
+//! a page carries to its place.
 //!
 //! The part of an FTL that needs a lane declares it, with the rules for its blocks: the allocation (streams, isolated
 //! survivors), hot and cold separation, wear levelling, a map on flash, a mapping with pages of its own. Every plane
@@ -13,7 +14,7 @@ use crate::{FtlParams, GcBlocks, GcPace};
 ///
 /// The numbers are part of a saved state. The constants below are this crate's; [`Self::own`] has the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u8", into = "u8")]
+#[serde(transparent)]
 pub struct Lane(u8);
 
 impl Lane {
@@ -34,11 +35,14 @@ impl Lane {
     /// Translation pages.
     pub const MAP: Self = Self(7);
 
-    /// Number of lanes for a mapping's own use.
-    pub const OWN: u8 = 8;
+    /// The first lane for a mapping's own use.
+    const FIRST_OWN: u8 = 8;
 
-    /// Entries of a table by lane: a power of two, so that tables by plane and lane are indexed with a shift.
-    pub(crate) const ENTRIES: usize = Self::OWN as usize * 2;
+    /// Number of lanes for a mapping's own use.
+    pub const OWN: u8 = u8::MAX - Self::FIRST_OWN + 1;
+
+    /// Number of lanes that there are.
+    pub(crate) const MOST: usize = 1 << u8::BITS;
 
     /// Number of lanes that every plane may open at any time.
     pub(crate) const BASE: u32 = 2;
@@ -49,7 +53,7 @@ impl Lane {
     /// If `number` is not below [`Self::OWN`]; in a constant this is a compile error.
     pub const fn own(number: u8) -> Self {
         assert!(number < Self::OWN, "a mapping has that many lanes of its own");
-        Self(Self::OWN + number)
+        Self(Self::FIRST_OWN + number)
     }
 
     /// True if a plane may open this lane only while it has a spare block.
@@ -61,44 +65,38 @@ impl Lane {
     /// Its index in a table by lane.
     #[inline(always)]
     pub(crate) const fn at(self) -> usize {
-        self.0 as usize % Self::ENTRIES
-    }
-}
-
-impl TryFrom<u8> for Lane {
-    type Error = String;
-
-    fn try_from(number: u8) -> Result<Self, String> {
-        let is_lane = usize::from(number) < Self::ENTRIES;
-        is_lane.then_some(Self(number)).ok_or_else(|| format!("lane {number}, of {}", Self::ENTRIES))
-    }
-}
-
-impl From<Lane> for u8 {
-    fn from(lane: Lane) -> Self {
-        lane.0
+        self.0 as usize
     }
 }
 
 /// A set of lanes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LaneSet(u16);
-
-const _: () = assert!(Lane::ENTRIES == u16::BITS as usize, "a bit for each lane");
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LaneSet {
+    words: [u64; Self::WORDS],
+    is_empty: bool,
+}
 
 impl LaneSet {
+    const WORDS: usize = Lane::MOST / u64::BITS as usize;
+
+    /// No lanes.
+    const NONE: Self = Self { words: [0; Self::WORDS], is_empty: true };
+
     fn of(declared: &[DeclaredLane], holds: impl Fn(&DeclaredLane) -> bool) -> Self {
-        Self(declared.iter().filter(|declared| holds(declared)).fold(0, |set, declared| set | 1 << declared.lane.at()))
+        declared.iter().filter(|declared| holds(declared)).fold(Self::NONE, |mut set, declared| {
+            set.words[declared.lane.at() / u64::BITS as usize] |= 1 << (declared.lane.at() % u64::BITS as usize);
+            Self { is_empty: false, ..set }
+        })
     }
 
     #[inline(always)]
     pub(crate) const fn has(self, lane: Lane) -> bool {
-        self.0 >> lane.at() & 1 == 1
+        self.words[lane.at() / u64::BITS as usize] >> (lane.at() % u64::BITS as usize) & 1 == 1
     }
 
     #[inline(always)]
     pub(crate) const fn is_empty(self) -> bool {
-        self.0 == 0
+        self.is_empty
     }
 }
 
@@ -194,7 +192,7 @@ pub(crate) struct Lanes {
     declared: Vec<DeclaredLane>,
     /// The lane of survivors, by the lane that the victim was opened for. All survivors of a block go to one lane,
     /// except hot pages if these are kept apart.
-    survivors: [Lane; Lane::ENTRIES],
+    survivors: Vec<Lane>,
     /// All lanes that were declared.
     pub(crate) known: LaneSet,
     /// Lanes of streams: survivors of their blocks can be spread over the chips.
@@ -213,7 +211,8 @@ impl Lanes {
     pub(crate) fn new(params: &FtlParams, demands: Demands, others: impl IntoIterator<Item = DeclaredLane>) -> Self {
         let base = [DeclaredLane::written(Lane::HOST), DeclaredLane::collected(Lane::COLLECTED)];
         let declared: Vec<_> = base.into_iter().chain(demands.lanes()).chain(others).collect();
-        let mut survivors = [demands.collected(params); Lane::ENTRIES];
+        let highest = declared.iter().map(|declared| declared.lane.at()).max().unwrap_or(0);
+        let mut survivors = vec![demands.collected(params); (highest + 1).next_power_of_two()];
         for declared in &declared {
             let to = &mut survivors[declared.lane.at()];
             *to = declared.survivors.unwrap_or(*to);
@@ -226,9 +225,14 @@ impl Lanes {
             streams: of_kind(Kind::Streams),
             worn: of_kind(Kind::Worn),
             map,
-            apart: if params.gc_pace == GcPace::Deadline { map } else { LaneSet::default() },
+            apart: if params.gc_pace == GcPace::Deadline { map } else { LaneSet::NONE },
             declared,
         }
+    }
+
+    /// Entries of a table by lane. A power of two, so that tables by plane and lane are indexed with a shift.
+    pub(crate) fn entries(&self) -> usize {
+        self.survivors.len()
     }
 
     /// The most open blocks of a plane at a time.

@@ -32,7 +32,7 @@ pub use capacity::{CapacityParams, Counts, Space};
 pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{Mapping, MappingExtras};
 pub use of_page_mappings::{OF_PAGE_MAPPINGS, is_of_page_mappings, other_mappings_offer};
-pub use page_write::PageWrite;
+pub use page_write::{PageHints, PageWrite};
 pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock};
 pub use params::{WearLevelling, WhenFull};
 pub use report::{ADDRESS_BYTES, FtlReport, RetiredBlocks, SlcReport};

@@ -1,6 +1,27 @@
 //! Page writes from the layer above the FTL.
 
 use flashloom_nand::{BlockId, Data, HostPage, Lpn, Nand, OpId, Origin, Ppn, Program, Read};
+use flashloom_units::NO_INDEX;
+
+/// What is known of a page: which other pages it came and belongs with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageHints {
+    /// Pages of the host's request that it came with; 1 if that is not known. A write buffer knows up to 65,535.
+    pub request_pages: u32,
+    /// Its stream among the pages of one call, if the write buffer finds streams by time
+    /// ([`WantedStreams::window_ns`](crate::WantedStreams)); else, and if it is in none, [`NO_INDEX`].
+    pub stream: u32,
+}
+
+impl PageHints {
+    /// Nothing is known.
+    pub const NONE: Self = Self::of_request(1);
+
+    /// Of a page that came with a request of so many pages.
+    pub const fn of_request(request_pages: u32) -> Self {
+        Self { request_pages, stream: NO_INDEX }
+    }
+}
 
 /// A page written by the layer above. Pages written in one call were evicted together.
 #[derive(Clone, Copy, Debug)]
@@ -9,22 +30,21 @@ pub struct PageWrite {
     pub lpn: Lpn,
     /// Tag that [`Nand`] returns when the page is programmed.
     pub tag: u32,
-    /// Pages of the host's request that the page came with, if that is known; else 1. A write buffer knows up to
-    /// 65,535.
-    pub request_pages: u32,
+    /// What is known of the page.
+    pub hints: PageHints,
     given: HostPage,
 }
 
 impl PageWrite {
     /// A write of a page.
     pub fn new(page: HostPage, tag: u32) -> Self {
-        Self { lpn: page.lpn, tag, request_pages: 1, given: page }
+        Self { lpn: page.lpn, tag, hints: PageHints::NONE, given: page }
     }
 
-    /// The same write, of a page that came with a request of `request_pages`.
+    /// The same write, of a page of which that is known.
     #[must_use]
-    pub fn of_request(self, request_pages: u32) -> Self {
-        Self { request_pages, ..self }
+    pub fn with(self, hints: PageHints) -> Self {
+        Self { hints, ..self }
     }
 
     /// Mask of the sectors written; the others keep their data.

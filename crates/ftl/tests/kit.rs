@@ -21,8 +21,9 @@ fn small() -> Space {
     space(24, 0.5)
 }
 
-/// A lane for the upper half of the pages, and for their survivors.
-const OWN: Own = Own { pages: 0, lanes: &[DeclaredLane::written(Lane::own(0)).surviving_in(Lane::own(0))] };
+/// The last of all lanes: for the upper half of the pages, and for their survivors.
+const UPPER: Lane = Lane::own(Lane::OWN - 1);
+const OWN: Own = Own { pages: 0, lanes: &[DeclaredLane::written(UPPER).surviving_in(UPPER)] };
 
 /// A listener: pages that collections are about to move, by plane, and the number of pages moved.
 #[derive(Default)]
@@ -65,7 +66,7 @@ fn a_lane_of_its_own_keeps_pages_apart_and_every_collection_is_announced() {
         let lpn = prng.below(space.logical_pages) as u32;
         let page = HostPage { lpn: Lpn(lpn), mask, write: verifier.oracle.writes() };
         verifier.oracle.written_through(page);
-        let lane = if is_upper(lpn) { Lane::own(0) } else { Lane::HOST };
+        let lane = if is_upper(lpn) { UPPER } else { Lane::HOST };
         let place = PagePlace { plane: PlaneId(lpn % 2), lane };
         let write = PageWrite::new(page, Nand::NO_TAG);
         store.on(&mut nand, &mut announced).write(&write, place, OpId::DONE);

@@ -33,6 +33,10 @@ pub trait State {
     /// # Errors
     /// The bytes are not such a state. The value has to be dropped then: part of it may have been replaced.
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError>;
+
+    /// Called when the present state is known to be right: a check may leave out what has not changed since. With
+    /// `keeps`, large arrays keep from now on what they change, so that it can be rolled back to ([`roll_back_with`]).
+    fn settle(&mut self, _keeps: bool) {}
 }
 
 /// Returns the bytes of a state.
@@ -419,6 +423,10 @@ impl<T: State> State for Option<T> {
         }
         self.iter_mut().try_for_each(|part| part.load(from))
     }
+
+    fn settle(&mut self, keeps: bool) {
+        self.iter_mut().for_each(|part| part.settle(keeps));
+    }
 }
 
 impl<T: State> State for Box<T> {
@@ -428,6 +436,10 @@ impl<T: State> State for Box<T> {
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         self.as_mut().load(from)
+    }
+
+    fn settle(&mut self, keeps: bool) {
+        self.as_mut().settle(keeps);
     }
 }
 
@@ -506,6 +518,15 @@ macro_rules! state {
     (@load scratch $from:ident $($field:ident [])+) => { let _ = ($($field,)+); };
     (@load fixed $from:ident $($field:ident [])+) => { let _ = ($($field,)+); };
 
+    (@settle nested $keeps:ident $($field:ident)+) => { $($crate::State::settle($field, $keeps);)+ };
+    (@settle each $keeps:ident $($field:ident)+) => {
+        $($field.iter_mut().for_each(|part| $crate::State::settle(part, $keeps));)+
+    };
+    (@settle policy $keeps:ident $($field:ident)+) => {
+        $($field.state_mut().into_iter().for_each(|state| state.settle($keeps));)+
+    };
+    (@settle $other:ident $keeps:ident $($field:ident)+) => { let _ = ($($field,)+); };
+
     (@in $field:ident, $result:expr) => { $result.map_err(|error| error.within(stringify!($field)))? };
 
     (for<$generic:ident: $bound:path> $name:ty { $($fields:tt)* }) => {
@@ -528,6 +549,12 @@ macro_rules! state {
                 $($crate::state!(@load $kind from $($field [$($most)?])+);)*
                 let _ = from;
                 Ok(())
+            }
+
+            fn settle(&mut self, keeps: bool) {
+                let Self { $($($field,)+)* } = self;
+                $($crate::state!(@settle $kind keeps $($field)+);)*
+                let _ = keeps;
             }
         }
     };

@@ -20,8 +20,8 @@ mod stalls;
 
 use std::ops::Range;
 
-use flashloom_buffer::{Admission, Evicted, SlotId, Stored, WriteBuffer};
-use flashloom_ftl::WantedStreams;
+use flashloom_buffer::{Admission, Evicted, Gather, SlotId, Stored, WriteBuffer};
+use flashloom_ftl::{PageHints, WantedStreams};
 use flashloom_nand::{DieId, Lpn};
 use flashloom_units::{Ns, Violation};
 use flashloom_workload::Op;
@@ -54,10 +54,6 @@ pub(super) struct Buffered {
     /// Whether the buffer gathers streams for the allocation, and whether it gathers them by time.
     gathers: bool,
     gathers_by_time: bool,
-    /// Whether the mapping asks how large the request was that a page came with.
-    notes_requests: bool,
-    /// Stream of each page to be written to the FTL next.
-    streams: Vec<u32>,
     /// Whether evictions have stopped because flash cannot store more pages.
     is_frozen: bool,
     /// Number of evicted pages that flash could not store.
@@ -69,8 +65,8 @@ flashloom_units::state! {
         nested buffer, stalls, durability, slot_waiter;
         array fill_mask;
         value is_frozen, refused_pages;
-        scratch evicted, taken, streams;
-        fixed admits_whole, gathers, gathers_by_time, notes_requests;
+        scratch evicted, taken;
+        fixed admits_whole, gathers, gathers_by_time;
     }
 }
 
@@ -89,25 +85,17 @@ impl Buffered {
             taken: Vec::new(),
             gathers: wanted.is_some(),
             gathers_by_time: wanted.is_some_and(|wanted| wanted.window_ns.is_some()),
-            notes_requests: flash.ftl.looks_at_requests(),
-            streams: Vec::new(),
             is_frozen: false,
             refused_pages: 0,
         };
-        buffered.gather_streams(wanted);
+        buffered.gather(wanted);
         buffered
     }
 
-    /// Sets the length of the streams that the buffer gathers to what the allocation wants.
-    fn gather_streams(&mut self, wanted: Option<WantedStreams>) {
-        if let Some(wanted) = wanted {
-            self.buffer.gather_streams(wanted.pages);
-            if let Some(pages) = wanted.block_pages {
-                self.buffer.gather_from_blocks(pages);
-            }
-            if let Some(window_ns) = wanted.window_ns {
-                self.buffer.gather_windows(window_ns);
-            }
+    /// Has the buffer gather the streams that the FTL wants now.
+    fn gather(&mut self, wanted: Option<WantedStreams>) {
+        if let Some(WantedStreams { pages, block_pages, window_ns, .. }) = wanted {
+            self.buffer.gather(Gather { pages, block_pages, window_ns });
         }
     }
 
@@ -160,6 +148,7 @@ impl Buffered {
     /// one.
     fn store(&mut self, now: Ns, since: Ns, id: CommandId, commands: &mut Commands, flash: &mut Flash) -> bool {
         let is_durable = commands[id].is_durable();
+        let request_pages = commands.page_count(id);
         let mut has_all = true;
         for (lpn, mask) in commands.pages_from(id, commands[id].moved) {
             let Some(Stored { slot, is_new, taken_over }) = self.buffer.write(now, lpn, mask) else {
@@ -172,9 +161,7 @@ impl Buffered {
             if self.gathers_by_time {
                 self.buffer.arrived(slot, since);
             }
-            if self.notes_requests {
-                self.buffer.came_with(slot, commands.page_count(id));
-            }
+            self.buffer.came_with(slot, request_pages);
             self.stalls.page_stored(is_new);
             if is_durable {
                 self.slot_waiter[slot.0 as usize] = id;
@@ -184,7 +171,7 @@ impl Buffered {
         }
         self.send_evicted(now, flash);
         debug_assert!(
-            has_all || !self.admits_whole || commands.page_count(id) > self.buffer.pages(),
+            has_all || !self.admits_whole || request_pages > self.buffer.pages(),
             "a write that the buffer can hold gets in whole"
         );
         if has_all {
@@ -277,7 +264,7 @@ impl Buffered {
     }
 
     fn write_evicted(&mut self, now: Ns, flash: &mut Flash) {
-        for &Evicted { slot, lpn, mask } in &self.evicted {
+        for &Evicted { slot, lpn, mask, request_pages, stream } in &self.evicted {
             let waiter = if let Some(slot) = slot {
                 self.durability.eviction_began(slot);
                 Waiter::Programmed(slot)
@@ -287,19 +274,13 @@ impl Buffered {
             } else {
                 continue;
             };
-            let request_pages = slot.map_or(1, |slot| self.buffer.request_pages(slot));
-            flash.add_write(lpn, mask, request_pages, waiter, |page| DriveEvent::Evicted { slot, page });
+            let hints = PageHints { request_pages: request_pages.into(), stream };
+            flash.add_write(lpn, mask, hints, waiter, |page| DriveEvent::Evicted { slot, page });
         }
         self.evicted.clear();
-        if self.gathers_by_time {
-            self.buffer.take_streams(&mut self.streams);
-            flash.write_streams(now, &self.streams);
-            self.streams.clear();
-        } else {
-            flash.write_added(now);
-        }
+        flash.write_added(now);
         if self.gathers {
-            self.gather_streams(flash.ftl.wanted_streams());
+            self.gather(flash.ftl.wanted_streams());
         }
     }
 

@@ -1,5 +1,6 @@
 //! The direct path of a drive without a write buffer: each page of a command is one access to the FTL.
 
+use flashloom_ftl::PageHints;
 use flashloom_units::Ns;
 use flashloom_workload::Op;
 
@@ -12,10 +13,10 @@ use crate::event::DriveEvent;
 /// Writes the pages of a command in one call of the FTL; the command completes when all are programmed.
 #[inline(always)] // One hot caller, the arrival of a command.
 pub(super) fn write(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
-    let request_pages = interface.commands.page_count(id);
+    let hints = PageHints::of_request(interface.commands.page_count(id));
     for (lpn, mask) in interface.commands.await_pages(id) {
         let written = |page| DriveEvent::WrittenThrough { command: Some(id), page };
-        flash.add_write(lpn, mask, request_pages, Waiter::Command(id), written);
+        flash.add_write(lpn, mask, hints, Waiter::Command(id), written);
     }
     flash.write_added(now);
 }

@@ -1,7 +1,7 @@
 //! The flash side of a drive: FTL and array, grouped writes, and events.
 
 use flashloom_buffer::SlotId;
-use flashloom_ftl::{Mapping, ObservedRead, PageWrite, WantedStreams};
+use flashloom_ftl::{Mapping, ObservedRead, PageHints, PageWrite, WantedStreams};
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Refused};
 use flashloom_units::{Ns, Violation};
 use flashloom_verify::Verifier;
@@ -44,7 +44,7 @@ flashloom_units::state! {
 
 impl Flash {
     pub(super) fn new(nand: Nand, ftl: Box<dyn Mapping>, logical_pages: u32) -> Self {
-        let (observes_reads, wanted_when_new) = (ftl.observes_reads(), ftl.wanted_streams());
+        let (observes_reads, wanted_when_new) = (ftl.traits().observes_reads, ftl.wanted_streams());
         Self {
             nand,
             ftl,
@@ -127,7 +127,7 @@ impl Flash {
         &mut self,
         lpn: Lpn,
         mask: u32,
-        request_pages: u32,
+        hints: PageHints,
         waiter: Waiter,
         event: impl FnOnce(HostPage) -> DriveEvent,
     ) {
@@ -135,7 +135,7 @@ impl Flash {
         let page = HostPage { lpn, mask, write: self.next_write };
         self.next_write = page.write.wrapping_add(1);
         self.tell(|| event(page));
-        self.writes.push(PageWrite::new(page, waiter.tag()).of_request(request_pages));
+        self.writes.push(PageWrite::new(page, waiter.tag()).with(hints));
     }
 
     /// Called when a page goes to the host. Computes its link and controller time only if the FTL observes reads.
@@ -151,12 +151,6 @@ impl Flash {
     fn tell_read(&mut self, interface_ns: Ns) {
         let array = self.nand.host_reads().unwrap_or_default();
         self.ftl.observe_read(ObservedRead { interface_ns, array });
-    }
-
-    /// Writes the added pages, among which the write buffer gathered streams.
-    pub(super) fn write_streams(&mut self, now: Ns, streams: &[u32]) {
-        self.ftl.gathered(streams);
-        self.write_added(now);
     }
 
     /// Writes the added pages as one group.

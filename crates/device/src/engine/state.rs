@@ -127,7 +127,7 @@ impl Engine {
     /// Flash whose parts do not agree.
     pub fn keep_for_rollback(&mut self) -> Result<(), Violation> {
         self.drive.flash.check()?;
-        self.drive.flash.ftl.keep_for_rollback();
+        self.drive.flash.settle(true);
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Engine {
         if is_checked {
             self.check_aged(aged).map_err(whole)?;
         }
-        self.drive.flash.ftl.trust_loaded();
+        self.drive.flash.settle(false);
         self.begin_aged(aged);
         Ok(())
     }

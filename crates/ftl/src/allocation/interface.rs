@@ -34,8 +34,8 @@ pub struct WantedStreams {
     pub pages: u32,
     /// Whether the write buffer looks for streams among all its pages when it evicts a victim.
     pub in_buffer: bool,
-    /// If set, a stream is pages written within this time, at any addresses, and the buffer finds it; if `None`,
-    /// consecutive pages.
+    /// If set, a stream is pages written within this time, at any addresses, and the buffer finds it
+    /// ([`PageHints::stream`](crate::PageHints::stream)); if `None`, consecutive pages.
     pub window_ns: Option<Ns>,
     /// If set, a stream starts at the first page of a logical block of this many pages; if `None`, anywhere.
     pub block_pages: Option<u32>,
@@ -79,10 +79,6 @@ pub trait Allocation: Component {
     /// Called in timed mode when a page goes to the host, from flash or from the write buffer, if the policy observes
     /// reads.
     fn observe_read(&mut self, _read: ObservedRead) {}
-
-    /// Called before [`Self::place`] if the write buffer gathered streams by time for the pages to be placed next.
-    /// Gives the stream of each page, counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX).
-    fn gathered(&mut self, _streams: &[u32]) {}
 
     /// The streams that the layer above should write together if it can; `None` if the policy looks for none.
     fn wanted_streams(&self) -> Option<WantedStreams> {

@@ -149,8 +149,6 @@ pub(super) struct Slap {
     params: SlapParams,
     threshold: usize,
     delta: Delta,
-    /// Stream of each of the next pages, if the buffer gathers streams by time.
-    gathered: Vec<u32>,
     interleaved: Rotation,
     streams: Rotation,
     /// Pages written together, as words that sort by LPN and then by position in the write.
@@ -163,7 +161,7 @@ flashloom_units::state! {
     Slap {
         below threshold [climb.most + 1];
         nested report, delta, interleaved, streams, climb;
-        scratch order, gathered;
+        scratch order;
         fixed params;
     }
 }
@@ -176,7 +174,6 @@ impl Slap {
         let delta = Delta::new(params.substreams, &ratio, space.nand.channels * space.nand.ways);
         Self {
             threshold,
-            gathered: Vec::new(),
             interleaved: Rotation::new(stripe_of_superpages(&geometry, superpage, order)),
             streams: Rotation::new(stripe(&geometry, chips_first(order))),
             order: Vec::new(),
@@ -189,7 +186,7 @@ impl Slap {
 
     fn place_streams(&mut self, writes: &[PageWrite], places: &mut [PagePlace]) {
         let mut order = std::mem::take(&mut self.order);
-        order.extend(writes.iter().enumerate().map(|(at, write)| u64::from(write.lpn.0) << 32 | at as u64));
+        order.extend(writes.iter().zip(0..).map(|(write, at): (_, u64)| u64::from(write.lpn.0) << 32 | at));
         order.sort_unstable();
         for run in order.chunk_by(|one, next| (one >> 32) + 1 == next >> 32) {
             for stream in run.chunks_exact(self.threshold) {
@@ -201,17 +198,16 @@ impl Slap {
     }
 
     /// Places streams that the buffer gathered by time, as `place_streams` does for runs.
-    fn place_gathered(&mut self, places: &mut [PagePlace]) {
+    fn place_gathered(&mut self, writes: &[PageWrite], places: &mut [PagePlace]) {
         let mut order = std::mem::take(&mut self.order);
-        let gathered = self.gathered.iter().zip(0..).filter(|&(&stream, _)| stream != NO_INDEX);
-        order.extend(gathered.map(|(&stream, at): (_, u64)| u64::from(stream) << 32 | at));
+        let streams = writes.iter().map(|write| write.hints.stream).zip(0..).filter(|&(stream, _)| stream != NO_INDEX);
+        order.extend(streams.map(|(stream, at): (_, u64)| u64::from(stream) << 32 | at));
         order.sort_unstable();
         for stream in order.chunk_by(|one, next| one >> 32 == next >> 32) {
             self.place_stream(stream, places);
         }
         order.clear();
         self.order = order;
-        self.gathered.clear();
     }
 
     fn place_stream(&mut self, stream: &[u64], places: &mut [PagePlace]) {
@@ -257,7 +253,7 @@ impl Allocation for Slap {
         }
         places.resize(writes.len(), PagePlace { plane: PlaneId::NONE, lane: Lane::HOST });
         if self.params.search == Search::Window {
-            self.place_gathered(places);
+            self.place_gathered(writes, places);
         } else if self.threshold > 1 && writes.len() >= self.threshold {
             self.place_streams(writes, places);
         }
@@ -278,11 +274,6 @@ impl Allocation for Slap {
 
     fn observe_read(&mut self, read: ObservedRead) {
         self.delta.observe(read);
-    }
-
-    fn gathered(&mut self, streams: &[u32]) {
-        self.gathered.clear();
-        self.gathered.extend_from_slice(streams);
     }
 
     fn reset_report(&mut self) {
@@ -395,7 +386,7 @@ impl Climb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CapacityParams, FtlParams, Space};
+    use crate::{CapacityParams, FtlParams, PageHints, Space};
     use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PageReads};
     use flashloom_units::{ParamSet, Parameters};
 
@@ -429,11 +420,15 @@ mod tests {
 
     /// (page, plane) of the pages in each lane, in write order.
     fn placed(state: &mut Slap, lpns: &[u32]) -> [Vec<(u32, u32)>; 2] {
+        place(state, &writes(lpns))
+    }
+
+    fn place(state: &mut Slap, writes: &[PageWrite]) -> [Vec<(u32, u32)>; 2] {
         let mut places = Vec::new();
-        state.place(&writes(lpns), 0, &mut places);
+        state.place(writes, 0, &mut places);
         let in_lane = |lane| {
-            let pairs = lpns.iter().zip(&places).filter(move |(_, place)| place.lane == lane);
-            pairs.map(|(&lpn, place)| (lpn, place.plane.0)).collect()
+            let pairs = writes.iter().zip(&places).filter(move |(_, place)| place.lane == lane);
+            pairs.map(|(write, place)| (write.lpn.0, place.plane.0)).collect()
         };
         [in_lane(Lane::STREAM), in_lane(Lane::HOST)]
     }
@@ -488,12 +483,13 @@ mod tests {
         let mut state = with(&[("stream_threshold", Value::Count(3)), ("search", Value::Name("window"))]);
         let wanted = state.wanted_streams().expect("it looks for streams");
         assert_eq!((wanted.pages, wanted.in_buffer, wanted.window_ns), (3, true, Some(MS)));
-        state.gathered(&[1, NO_INDEX, 0, 1, 0, 0, 1]);
-        let [streams, left_over] = placed(&mut state, &[70, 5, 31, 20, 99, 2, 47]);
+        let of_stream = |(write, stream): (PageWrite, u32)| write.with(PageHints { stream, ..PageHints::NONE });
+        let gathered = writes(&[70, 5, 31, 20, 99, 2, 47]).into_iter().zip([1, NO_INDEX, 0, 1, 0, 0, 1]);
+        let [streams, left_over] = place(&mut state, &gathered.map(of_stream).collect::<Vec<_>>());
         assert_eq!(streams, [(70, 4), (31, 0), (20, 4), (99, 0), (2, 0), (47, 4)]);
         assert_eq!(left_over, [(5, 0)]);
         let [streams, _] = placed(&mut state, &[10, 11, 12, 13]);
-        assert_eq!(streams, [], "neighbours in address are no stream, and what was gathered is used once");
+        assert_eq!(streams, [], "neighbours in address are no stream");
     }
 
     #[test]

@@ -9,9 +9,9 @@
 //! others have it on flash and cache a part of it ([`MapCache`]).
 
 use flashloom_nand::{DieId, Lpn, Nand, OpId, Ppn};
-use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Violation};
+use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Violation};
 
-use super::interface::{Mapping, MappingExtras, write_each};
+use super::interface::{Mapping, MappingExtras, Traits, write_each};
 use super::map::Map;
 use super::page_store::{self, PageStore};
 use super::translation::{MapCache, Translation};
@@ -64,24 +64,20 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         self.store.allocation().wanted_streams()
     }
 
-    fn observes_reads(&self) -> bool {
-        self.store.allocation().observes_reads()
+    fn traits(&self) -> Traits {
+        Traits {
+            unit_pages: self.store.unit_pages(),
+            observes_reads: self.store.allocation().observes_reads(),
+            flush_delay_ns: self.store.flush_delay_ns(),
+        }
     }
 
     fn observe_read(&mut self, read: ObservedRead) {
         self.store.allocation_mut().observe_read(read);
     }
 
-    fn gathered(&mut self, streams: &[u32]) {
-        self.store.allocation_mut().gathered(streams);
-    }
-
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
         self.store.die_of(self.store.unit_of(lpn))
-    }
-
-    fn unit_pages(&self) -> u32 {
-        self.store.unit_pages()
     }
 
     fn prepare(&self, lpn: Lpn) {
@@ -112,20 +108,8 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         M::IS_IN_MEMORY && self.store.fill(nand, pages, group)
     }
 
-    fn trust_loaded(&mut self) {
-        self.store.trust_loaded();
-    }
-
-    fn keep_for_rollback(&mut self) {
-        self.store.keep_for_rollback();
-    }
-
     fn rest(&mut self, nand: &mut Nand) {
         self.map.rest(nand);
-    }
-
-    fn flush_delay_ns(&self) -> Option<Ns> {
-        self.store.flush_delay_ns()
     }
 
     fn flush(&mut self, nand: &mut Nand) -> bool {

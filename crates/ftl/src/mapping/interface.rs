@@ -19,6 +19,23 @@ pub struct Profile {
     pub cells: Option<CellMode>,
 }
 
+/// What a mapping that was built says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// Pages that the map has one entry for: a write of fewer programs all of them.
+    pub unit_pages: u32,
+    /// Whether the mapping or its allocation uses [`MappingExtras::observe_read`].
+    pub observes_reads: bool,
+    /// Idle time of the drive before [`MappingExtras::flush`] is called; `None` if there is nothing to flush.
+    pub flush_delay_ns: Option<Ns>,
+}
+
+impl Default for Traits {
+    fn default() -> Self {
+        Self { unit_pages: 1, observes_reads: false, flush_delay_ns: None }
+    }
+}
+
 /// Optional methods of a mapping. One that needs none of them writes `impl MappingExtras for Name {}`.
 pub trait MappingExtras: Component {
     /// The streams that the layer above should write together if it can; `None` if neither the mapping nor its
@@ -27,32 +44,18 @@ pub trait MappingExtras: Component {
         None
     }
 
-    /// Whether the mapping uses [`Self::observe_read`]. Called once; with `false`, `observe_read` is never called.
-    fn observes_reads(&self) -> bool {
-        false
+    /// What does not change while it serves.
+    fn traits(&self) -> Traits {
+        Traits::default()
     }
 
-    /// Called in timed mode when a page goes to the host, from flash or from the write buffer, if the mapping or its
-    /// allocation observes reads.
+    /// Called in timed mode when a page goes to the host, from flash or from the write buffer, if [`Self::traits`] ask
+    /// for it.
     fn observe_read(&mut self, _read: ObservedRead) {}
-
-    /// Whether the mapping uses [`PageWrite::request_pages`]. Called once; with `false` the buffer does not keep them.
-    fn looks_at_requests(&self) -> bool {
-        false
-    }
-
-    /// Called before [`Mapping::write`] if the write buffer gathered streams by time for the pages to be written next.
-    /// Gives the stream of each page, counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX).
-    fn gathered(&mut self, _streams: &[u32]) {}
 
     /// The die that a page would be programmed on, if its address decides that.
     fn die_of(&self, _lpn: Lpn) -> Option<DieId> {
         None
-    }
-
-    /// Pages that the map has one entry for: a write of fewer programs all of them.
-    fn unit_pages(&self) -> u32 {
-        1
     }
 
     /// Prefetch hint: the page will be read or written soon, so its map entry may be fetched into the processor's
@@ -65,15 +68,6 @@ pub trait MappingExtras: Component {
     fn fill(&mut self, _nand: &mut Nand, _pages: u64, _group: u64) -> bool {
         false
     }
-
-    /// Called when the state just loaded is known to pass [`Mapping::check_loaded`]. [`Component::check`] may leave out
-    /// what has not changed since.
-    fn trust_loaded(&mut self) {}
-
-    /// Called when the present state is known to be right, if it may be rolled back to
-    /// ([`roll_back_with`](flashloom_units::roll_back_with)). A mapping may keep from now on what it changes of its
-    /// large arrays; one that does not has all of its state loaded again.
-    fn keep_for_rollback(&mut self) {}
 
     /// Called before an array at rest ends its time ([`Nand::stop_timing`]): no operation that it has emitted is in
     /// flight, and the numbers of operations mean others later.
@@ -99,13 +93,8 @@ pub trait MappingExtras: Component {
         false
     }
 
-    /// Idle time of the drive before [`Self::flush`] is called; `None` if there is nothing to flush.
-    fn flush_delay_ns(&self) -> Option<Ns> {
-        None
-    }
-
-    /// Takes one step of work that waits for [`Self::flush_delay_ns`]; returns false if none is left. Called repeatedly
-    /// while the drive is idle and [`Self::idle`] has no work left.
+    /// Takes one step of work that waits for [`Traits::flush_delay_ns`]; returns false if none is left. Called
+    /// repeatedly while the drive is idle and [`Self::idle`] has no work left.
     fn flush(&mut self, _nand: &mut Nand) -> bool {
         false
     }

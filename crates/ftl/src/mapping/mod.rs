@@ -27,7 +27,7 @@ mod u_ftl;
 
 pub use crate::setup::{Context, Site};
 pub use crate::slots::MAPPING as SLOT;
-pub use interface::{Mapping, MappingExtras, Profile};
+pub use interface::{Mapping, MappingExtras, Profile, Traits};
 
 /// The built-in mappings, in the order of `flashloom list`.
 pub fn builtin() -> Slot<dyn Mapping> {

@@ -373,14 +373,6 @@ impl MappingExtras for SuperblockFtl {
         self.areas.blocks.is_worn_out()
     }
 
-    fn trust_loaded(&mut self) {
-        self.areas.pages.trust();
-    }
-
-    fn keep_for_rollback(&mut self) {
-        self.areas.pages.keep_for_rollback();
-    }
-
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
         let shape = &self.areas.shape;
         self.areas.blocks.lone_die(PlaneId(shape.chip_of(shape.area_of(shape.placed(lpn)))))

@@ -44,14 +44,15 @@
 //! of the store's map; 4 bytes a frame of the cache; 4 bytes a host page in a verified run, for the contents of
 //! translation pages.
 
+mod cache;
 mod entry_bits;
 mod loads;
+mod shape;
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Best, Divisor, Figure, Parameters, Refusal, State, Statistic, Unit, Violation, violation};
+use flashloom_units::{Best, Figure, Refusal, Statistic, Unit, Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use super::map::Map;
@@ -62,9 +63,11 @@ use crate::lane::Lane;
 use crate::mapping_unit::MOST_PAGES;
 use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
+pub use cache::{MapCache, WriteBack};
 pub(super) use entry_bits::EntryBits;
 pub use loads::Frame;
 pub(super) use loads::Loads;
+pub use shape::{MapShape, TranslationPage};
 
 /// Statistics of a map on flash. The statistics of a mapping with its own cache ([`policy`](super::cached::policy))
 /// begin with these.
@@ -105,199 +108,6 @@ pub(super) fn hit_ratio(hits: u64, misses: u64) -> Figure {
     Figure::Ratio((lookups > 0).then(|| hits as f64 / lookups as f64))
 }
 
-flashloom_units::ids! {
-    /// A page of the map, numbered from the first entry on.
-    TranslationPage,
-}
-
-/// The size of a map.
-#[derive(Clone, Copy, Debug)]
-pub struct MapShape {
-    entries: u32,
-    by_entries: Divisor,
-    planes: u32,
-    by_pages: Divisor,
-    blocks: u32,
-}
-
-impl MapShape {
-    /// A map of `entries` entries, `entries_a_page` of them on each translation page, for a drive of `planes`, each of
-    /// one block.
-    pub const fn new(entries: u32, entries_a_page: u32, planes: u32) -> Self {
-        let by_pages = Divisor::new(entries.div_ceil(planes));
-        Self { entries, by_entries: Divisor::new(entries_a_page), planes, by_pages, blocks: planes }
-    }
-
-    /// The map of a drive.
-    pub fn of(space: &Space) -> Self {
-        let (entries_a_page, geometry) = ((space.page_bytes() / ADDRESS_BYTES) as u32, space.geometry());
-        let shape = Self::new(space.logical_pages as u32, entries_a_page, geometry.total_planes());
-        shape.with_blocks(geometry.total_blocks() as u32, geometry.pages)
-    }
-
-    /// The same map of so many blocks of `pages` pages.
-    #[must_use]
-    pub const fn with_blocks(self, blocks: u32, pages: u32) -> Self {
-        Self { by_pages: Divisor::new(pages), blocks, ..self }
-    }
-
-    /// Number of entries: the host's pages.
-    pub const fn entries(&self) -> u32 {
-        self.entries
-    }
-
-    /// Entries in a translation page.
-    pub const fn entries_a_page(&self) -> u32 {
-        self.by_entries.get()
-    }
-
-    /// Planes of the drive, to which consecutive pages are written in turn unless the allocation decides otherwise.
-    pub const fn planes(&self) -> u32 {
-        self.planes
-    }
-
-    /// Number of translation pages.
-    pub const fn translation_pages(&self) -> u32 {
-        self.entries.div_ceil(self.entries_a_page())
-    }
-
-    /// Space that the map needs in the store.
-    pub fn own(&self) -> Own {
-        Own::of_map(self.translation_pages())
-    }
-
-    /// The entries of a translation page, which the last one does not all have.
-    pub(super) const fn places_of(&self, page: TranslationPage) -> Range<u32> {
-        page.0 * self.entries_a_page()..(page.0 + 1) * self.entries_a_page()
-    }
-
-    /// A bit for each place of an entry.
-    pub(super) fn bits(&self) -> EntryBits {
-        EntryBits::new(self.translation_pages() * self.entries_a_page())
-    }
-
-    /// Number of blocks that pages are written to: with superblocks, of these.
-    pub const fn blocks(&self) -> u32 {
-        self.blocks
-    }
-
-    /// Pages of such a block.
-    pub const fn pages_a_block(&self) -> u32 {
-        self.by_pages.get()
-    }
-
-    /// The block of a page.
-    #[inline(always)]
-    pub fn block_of(&self, page: Ppn) -> BlockId {
-        BlockId(self.by_pages.quotient(page.0))
-    }
-
-    /// The translation page that holds an entry.
-    #[inline(always)]
-    pub fn page_of(&self, lpn: Lpn) -> TranslationPage {
-        TranslationPage(self.by_entries.quotient(lpn.0))
-    }
-}
-
-/// A translation page to write back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteBack {
-    /// The translation page.
-    pub page: TranslationPage,
-    /// The frame that holds all its entries, if there is one: the page then need not be read first.
-    pub whole: Option<Frame>,
-}
-
-/// The cache of a map on flash: it decides which entries are in memory, tracks which are dirty, and chooses victims.
-/// The mappings themselves are in the store: `map` is its map, the physical page of each logical page.
-pub trait MapCache: State + Send + Sized + 'static {
-    /// The parameters of its mapping.
-    type Params: Parameters;
-
-    /// Whether a frame holds several entries: one that changes then says nothing of the others.
-    const ENTRIES_SHARE_FRAMES: bool = false;
-
-    /// Whether the entry of a page can change without being in memory, so that a write of a whole page, and a trim,
-    /// look nothing up.
-    const CHANGES_UNSEEN: bool = false;
-
-    /// Refuses parameters that cannot work on this drive.
-    ///
-    /// # Errors
-    /// What was found, what is expected, and the keys that decide it.
-    fn suits(_params: &Self::Params, _shape: MapShape) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    /// Builds an empty cache from the parameters of its mapping.
-    fn new(params: Self::Params, shape: MapShape) -> Self;
-
-    /// Number of its frames, in use or not. An entry stays in its frame while it is cached.
-    fn frames(&self) -> u32;
-
-    /// Prefetch hint: the entry of a page is about to be looked up.
-    fn prepare(&self, _lpn: Lpn) {}
-
-    /// Looks up the entry of a page and counts the reference; returns its frame if it is cached. Called once for each
-    /// translation.
-    fn touch(&mut self, lpn: Lpn) -> Option<Frame>;
-
-    /// Evicts a victim if there is no room for the entry of a page. Returns the victim's translation page if it was
-    /// dirty: that page is then written back, with all its entries that are dirty in the cache. Called until it returns
-    /// `None`.
-    fn make_room(&mut self, lpn: Lpn, map: &[Ppn]) -> Option<WriteBack>;
-
-    /// Inserts the entry of a page as clean, and returns its frame. Called after [`Self::make_room`].
-    fn insert(&mut self, lpn: Lpn, map: &[Ppn]) -> Frame;
-
-    /// Marks the entry of a page as dirty, and returns its frame. `None` if it is not cached.
-    fn mark_dirty(&mut self, lpn: Lpn, map: &[Ppn]) -> Option<Frame>;
-
-    /// The frame that holds all entries of a translation page, if there is one.
-    fn whole(&self, _page: TranslationPage) -> Option<Frame> {
-        None
-    }
-
-    /// Evicts a victim if changed entries take more memory than there is, as [`Self::make_room`] does. Called until it
-    /// returns `None` after each page of the host and each step of background work: both may have changed entries.
-    fn overflow(&mut self) -> Option<WriteBack> {
-        None
-    }
-
-    /// Whether the entry of a page is cached and dirty: newer than in its translation page.
-    fn is_dirty(&self, lpn: Lpn) -> bool;
-
-    /// Whether a translation page has an entry that is cached and dirty.
-    fn has_dirty(&self, page: TranslationPage) -> bool;
-
-    /// Marks all entries of a translation page as clean, after its write-back.
-    fn clean(&mut self, page: TranslationPage);
-
-    /// Called with the host pages that a collection is about to move: their entries will change.
-    fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
-
-    /// Whether the cache takes another page for that of a translated entry, so that its data is found with a second
-    /// read. Called for each read of the page, for the host or for a partial write, unless the translation has just
-    /// read the translation page.
-    fn mispredicts(&mut self, _lpn: Lpn, _map: &[Ppn]) -> bool {
-        false
-    }
-
-    /// Values of the mapping's statistics that follow [`STATISTICS`].
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    /// Bytes of memory that the cache takes when it is full.
-    fn memory_bytes(&self) -> u64;
-
-    /// Resets the counters of [`Self::figures`], after preconditioning.
-    fn reset_report(&mut self) {}
-
-    /// Checks the cache's own invariants, in checked runs.
-    fn check(&self, map: &[Ppn]) -> Result<(), Violation>;
-}
-
 /// A map on flash with a part of its entries cached.
 pub struct Translation<C> {
     pub(super) cache: C,
@@ -336,13 +146,13 @@ flashloom_units::state! {
 
 impl<C: MapCache> CollectionListener for Translation<C> {
     fn begins(&mut self, _nand: &mut Nand, store: &PageStore, victim: BlockId) {
-        let entries = self.shape.entries;
+        let entries = self.shape.entries();
         self.cache.collecting(store.valid_pages(victim).filter(|lpn| lpn.0 < entries));
     }
 
     fn moved(&mut self, plane: PlaneId, lpn: Lpn, map: &[Ppn]) {
         // Translation pages themselves are found through the directory, which is in memory.
-        if lpn.0 >= self.shape.entries || self.change(lpn, map) {
+        if lpn.0 >= self.shape.entries() || self.change(lpn, map) {
             return;
         }
         let page = self.shape.page_of(lpn);
@@ -387,7 +197,7 @@ impl<C: MapCache> Map for Translation<C> {
             noted: vec![Vec::with_capacity(geometry.pages as usize); planes],
             due: VecDeque::with_capacity(pages),
             due_a_share: geometry.pages as usize * planes,
-            stored: nand.is_watched().then(|| vec![Ppn::NONE; shape.entries as usize]),
+            stored: nand.is_watched().then(|| vec![Ppn::NONE; shape.entries() as usize]),
             stripe: stripe_of_superpages(geometry, superpage, ftl.params.stripe_order),
             next: 0,
             has_missed: false,
@@ -517,7 +327,7 @@ impl<C: MapCache> Map for Translation<C> {
 impl<C: MapCache> Translation<C> {
     /// The address of a translation page in the store: the directory is the end of the store's map.
     pub(super) fn lpn(&self, page: TranslationPage) -> Lpn {
-        Lpn(self.shape.entries + page.0)
+        Lpn(self.shape.entries() + page.0)
     }
 
     /// Changes the entry of a page in the cache; false if it is not cached.

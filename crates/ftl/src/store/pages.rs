@@ -117,6 +117,20 @@ impl State for Pages {
         self.mapped = from.value().map_err(within("mapped"))?;
         Ok(())
     }
+
+    /// Takes all chunks for unwritten.
+    fn settle(&mut self, keeps: bool) {
+        self.chunks.reset(false);
+        let Chunks { shift, mapped, unwritten, before, .. } = &mut self.chunks;
+        for (mapped, entries) in mapped.iter_mut().zip(self.map.chunks(1 << *shift)) {
+            *mapped = entries.iter().map(|ppn| u16::from(ppn.is_some())).sum();
+        }
+        *unwritten = mapped.iter().map(|&pages| u64::from(pages)).sum();
+        if keeps {
+            *before = Some(Vec::new());
+            self.forget_stale();
+        }
+    }
 }
 
 impl Pages {
@@ -276,23 +290,6 @@ impl Pages {
         self.mapped += pages as u64;
     }
 
-    /// Takes all chunks for unwritten, because what was loaded is known to be right.
-    pub(crate) fn trust(&mut self) {
-        self.chunks.reset(false);
-        let Chunks { shift, mapped, unwritten, .. } = &mut self.chunks;
-        for (mapped, entries) in mapped.iter_mut().zip(self.map.chunks(1 << *shift)) {
-            *mapped = entries.iter().map(|ppn| u16::from(ppn.is_some())).sum();
-        }
-        *unwritten = mapped.iter().map(|&pages| u64::from(pages)).sum();
-    }
-
-    /// Takes the map for right, as [`Self::trust`], and keeps from now on what is needed to roll it back.
-    pub(crate) fn keep_for_rollback(&mut self) {
-        self.trust();
-        self.chunks.before = Some(Vec::new());
-        self.forget_stale();
-    }
-
     /// Puts back what was kept; returns false if nothing was to be kept.
     fn roll_back(&mut self) -> bool {
         let Some(mut before) = self.chunks.before.take() else { return false };
@@ -445,7 +442,7 @@ mod tests {
         let mut pages = filled();
         pages.chunks.mapped.fill(0);
         pages.chunks.unwritten = 0;
-        pages.trust();
+        pages.settle(false);
         assert_eq!(pages.check(), Ok(()), "the pages of all chunks are counted");
         write(&mut pages, Lpn(5), Ppn(4 * CHUNK as u32), 6);
         assert!(pages.check().is_err());
@@ -463,7 +460,7 @@ mod tests {
         (pages.map, pages.chunks) = (vec![Ppn::NONE; 3 * CHUNK + 9], Chunks::new(3 * CHUNK as u64 + 9, false));
         (pages.mapped, pages.valid) = (0, filled().valid);
         pages.fill(Lpn(0), 3 * CHUNK as u32 + 7, &mut [(Ppn(0), 1)]);
-        pages.keep_for_rollback();
+        pages.settle(true);
         let (state, rest) = (save_with(|to| pages.save(to)).unwrap(), save_for_rollback(|to| pages.save(to)).unwrap());
         let both = 4 * (pages.map.len() + pages.reverse.len());
         assert!(rest.len() <= state.len() - both, "neither map nor inverse");

@@ -6,7 +6,7 @@ pub mod log_blocks;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use flashloom_ftl::{FtlReport, FtlSetup, Mapping, PageWrite, Preemption, Space, mapping, placement};
+use flashloom_ftl::{FtlReport, FtlSetup, Mapping, PageHints, PageWrite, Preemption, Space, mapping, placement};
 use flashloom_nand::{DieId, HostPage, Lpn, Nand, NandParams, Origin, Ppn};
 use flashloom_units::{Figure, Latency, Ns, ParamSet, PolicySpec, Prng, Value};
 use flashloom_verify::Verifier;
@@ -218,7 +218,7 @@ impl Ftl {
 
     /// Writes sectors of pages in one call, as parts of a host request of `request_pages` pages.
     pub fn write_of_request(&mut self, request_pages: u32, pages: &[(u32, u32)]) {
-        let of_request = |write: PageWrite| write.of_request(request_pages);
+        let of_request = |write: PageWrite| write.with(PageHints::of_request(request_pages));
         let writes: Vec<_> = pages.iter().map(|&(lpn, mask)| of_request(self.page_write(lpn, mask))).collect();
         self.mapping.write(&mut self.nand, &writes);
         self.follow();

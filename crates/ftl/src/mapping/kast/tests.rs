@@ -1,8 +1,7 @@
 //! KAST's rules and figures, each on full data blocks of four pages: page p of block B is 4 B + p.
 
 use flashloom_nand::NandParams;
-use flashloom_units::ParamSet;
-use flashloom_units::{GIB, MS, US};
+use flashloom_units::{GIB, MS, ParamSet, US, Value};
 
 use super::LogState::{Free, Random};
 use super::*;

@@ -297,14 +297,6 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
         self.store.blocks.is_worn_out()
     }
 
-    fn trust_loaded(&mut self) {
-        self.store.pages.trust();
-    }
-
-    fn keep_for_rollback(&mut self) {
-        self.store.pages.keep_for_rollback();
-    }
-
     fn wanted_streams(&self) -> Option<WantedStreams> {
         let block_pages = Some(self.store.blocks.pages());
         self.streams.as_ref().map(|streams| WantedStreams {
@@ -313,10 +305,6 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
             window_ns: None,
             block_pages,
         })
-    }
-
-    fn looks_at_requests(&self) -> bool {
-        S::LOOKS_AT_RUNS
     }
 
     /// The die that the page's logical block is placed on.

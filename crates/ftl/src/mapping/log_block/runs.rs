@@ -21,7 +21,7 @@ impl Runs {
     /// Finds the runs of a write: a page's is as long as what is written together with it, or as its request if that
     /// was longer. `placed` is the address that the FTL uses for a page.
     pub(super) fn find(&mut self, writes: &[PageWrite], placed: impl Fn(Lpn) -> Lpn) {
-        self.sorted.extend(writes.iter().map(|write| (write.lpn, write.request_pages)));
+        self.sorted.extend(writes.iter().map(|write| (write.lpn, write.hints.request_pages)));
         self.sorted.sort_unstable();
         for run in self.sorted.chunk_by(|(one, _), (other, _)| one.0 + 1 == other.0) {
             let together = run.len() as u32;
@@ -47,6 +47,7 @@ mod tests {
     use flashloom_nand::{HostPage, Nand};
 
     use super::*;
+    use crate::PageHints;
 
     #[test]
     fn a_run_has_no_gap_in_addresses_of_the_host_in_whatever_order_its_pages_come() {
@@ -59,7 +60,7 @@ mod tests {
         runs.find(&[8, 9].map(write), |lpn| lpn);
         assert_eq!([8, 9].map(|lpn| runs.of(Lpn(lpn))), [2, 2]);
         runs.forget();
-        runs.find(&[write(8), write(9).of_request(6)], |lpn| lpn);
+        runs.find(&[write(8), write(9).with(PageHints::of_request(6))], |lpn| lpn);
         assert_eq!([8, 9].map(|lpn| runs.of(Lpn(lpn))), [2, 6], "page 9 came with six");
     }
 }

@@ -46,7 +46,7 @@ impl PageStore {
             return job.lane;
         }
         let hot = if job.lane == Lane::HOST { Lane::HOT } else { Lane::COLLECTED_HOT };
-        let is_open = self.plane(plane).open(hot).is_some();
+        let is_open = self.open_block(plane, hot).is_some();
         let is_hot = heat.is_hot_survivor(lpn) && (is_open || self.has_room(plane, hot));
         let (lane, other) = if is_hot { (hot, job.lane) } else { (job.lane, hot) };
         let has_page = !self.is_full(plane, lane) || self.blocks.free_in(plane) > 0;
@@ -194,7 +194,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         nand.begin_job(origin, store.blocks.first_in_array(victim));
         let is_read_hot = |block| store.collector.spreading.as_ref().is_some_and(|reads| reads.is_read_hot(block));
         let is_spread = store.lanes.streams.has(store.opened_for[victim.at()]) && is_read_hot(victim);
-        if lane.is_extra() && store.plane(plane).open(lane).is_none() {
+        if lane.is_extra() && store.open_block(plane, lane).is_none() {
             // Open the survivors' lane at once, while there is room; without room use a lane that every plane has.
             if store.has_room(plane, lane) && store.blocks.free_in(plane) > 0 {
                 store.open(plane, lane);

@@ -33,7 +33,7 @@ impl PageStore {
         if is_cached {
             return self.program_failed_in_cache(plane);
         }
-        self.planes[plane.at()].open[lane.at()] = BlockId::NONE;
+        self.frontiers.of_mut(plane, lane).block = BlockId::NONE;
         // The room of an extra lane's block was taken when the lane was first opened, and is taken anew by its next.
         if !lane.is_extra() {
             self.lose_room(plane);

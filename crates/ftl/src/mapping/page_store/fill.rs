@@ -102,7 +102,7 @@ impl PageStore {
         // With superblocks a die has neighbouring places, one for each page of a superpage.
         for of_plane in round.chunk_by(PlaneId::eq) {
             let (plane, step) = (of_plane[0], of_plane.len() as u32);
-            let open = self.plane(plane).open(Lane::HOST);
+            let open = self.open_block(plane, Lane::HOST);
             let ppn = self.blocks.page(open, self.blocks.written(open)).0;
             places.extend((ppn..ppn + step).map(|ppn| (Ppn(ppn), step)));
             rounds = rounds.min(self.left(plane, Lane::HOST) / step);
@@ -116,7 +116,7 @@ impl PageStore {
 
     /// Counts pages that were filled into the open block of a plane.
     fn count_filled(&mut self, nand: &mut Nand, plane: PlaneId, pages: u32) {
-        let block = self.plane(plane).open(Lane::HOST);
+        let block = self.open_block(plane, Lane::HOST);
         let first = self.blocks.take(block, pages);
         self.pages.valid.insert_row(plane, self.blocks.page(block, first), pages);
         self.blocks.gained_row(block, pages);

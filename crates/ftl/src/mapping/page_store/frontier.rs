@@ -34,13 +34,13 @@ impl PageStore {
     #[inline]
     pub(super) fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
         let state = self.plane(plane);
-        let first = lane.is_extra() && state.open(lane).is_none();
+        let first = lane.is_extra() && self.open_block(plane, lane).is_none();
         i64::from(self.pages.valid.in_plane(plane) + u32::from(first) * self.blocks.pages()) < state.room
     }
 
     /// Closes the open block of a lane, if there is one, and opens another.
     pub(super) fn open(&mut self, plane: PlaneId, lane: Lane) {
-        let full = self.plane(plane).open(lane);
+        let full = self.open_block(plane, lane);
         if full.is_some() {
             self.blocks.set_state(full, BlockState::Closed);
             if !self.lanes.apart.has(lane) {
@@ -62,7 +62,7 @@ impl PageStore {
             self.blocks.open_another(plane, last)
         };
         self.opened_for[block.at()] = lane;
-        self.plane_mut(plane).open[lane.at()] = block;
+        self.frontiers.of_mut(plane, lane).block = block;
         self.note_free_blocks();
         self.note_opening(plane, lane);
     }
@@ -73,17 +73,23 @@ impl PageStore {
         self.plane_mut(plane).room -= pages;
     }
 
+    /// The open block of a lane; `NONE` if it has none.
+    #[inline(always)]
+    pub(super) fn open_block(&self, plane: PlaneId, lane: Lane) -> BlockId {
+        self.frontiers.of(plane, lane).block
+    }
+
     /// Pages left in the open block of a lane; 0 if it has none.
     #[inline(always)]
     pub(super) fn left(&self, plane: PlaneId, lane: Lane) -> u32 {
-        let open = self.plane(plane).open(lane);
+        let open = self.open_block(plane, lane);
         if open.is_none() { 0 } else { self.blocks.pages() - self.blocks.written(open) }
     }
 
     /// Takes the next page of the open block of a lane; `None` if the block is full.
     #[inline]
     pub(super) fn take_left(&mut self, plane: PlaneId, lane: Lane) -> Option<(BlockId, u32)> {
-        let open = self.plane(plane).open(lane);
+        let open = self.open_block(plane, lane);
         (self.left(plane, lane) > 0).then(|| (open, self.blocks.take(open, 1)))
     }
 

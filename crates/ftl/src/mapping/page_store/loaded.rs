@@ -14,7 +14,7 @@
 use flashloom_nand::{BlockId, Nand, PlaneId};
 use flashloom_units::{Violation, ensure, violation};
 
-use super::plane::{CollectionJob, NO_ROOM, Pace, Plane};
+use super::plane::{CollectionJob, Frontier, NO_ROOM, Pace, Plane};
 use super::store::PageStore;
 use crate::lane::Lane;
 use crate::store::BlockState;
@@ -24,16 +24,6 @@ const MOST_STEPS: u32 = 1 << 26;
 const MOST_PAID: u32 = u32::MAX / 2;
 
 impl PageStore {
-    /// Called when the loaded state is known to pass [`Self::check_loaded`].
-    pub fn trust_loaded(&mut self) {
-        self.pages.trust();
-    }
-
-    /// Called when the present state is known to be right, to keep what is needed to roll it back.
-    pub fn keep_for_rollback(&mut self) {
-        self.pages.keep_for_rollback();
-    }
-
     /// Checks a loaded state against the loaded array.
     pub fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check_loaded(nand)?;
@@ -72,7 +62,8 @@ impl PageStore {
     /// blocks.
     fn check_lanes(&self, plane: PlaneId) -> Result<usize, Violation> {
         let (mut open, mut extra) = (0, 0);
-        for (lane, &block) in self.plane(plane).open.iter().enumerate().filter(|(_, block)| block.is_some()) {
+        let frontiers = || self.frontiers.of_plane(plane).iter();
+        for (lane, &Frontier { block, .. }) in frontiers().enumerate().filter(|(_, of)| of.block.is_some()) {
             open += 1;
             extra += u32::from(lane as u32 >= Lane::BASE);
             let is_sound = self.is_of(plane, block)
@@ -96,7 +87,11 @@ impl PageStore {
                 plane.0
             ));
         }
-        if !self.plane(plane).openings.are_within(u64::from(u32::MAX), self.blocks.pages()) {
+        // As many pages as the lanes can have written by these openings.
+        let (openings, most) = (self.plane(plane).openings, u64::from(u32::MAX));
+        let written = (openings.min(most) + u64::from(self.lanes.open_blocks())) * u64::from(self.blocks.pages());
+        let mut times = frontiers().flat_map(|of| [of.before.unwrap_or(0), of.last]);
+        if openings > most || times.any(|time| time > written) {
             return Err(violation!("page map: plane {} has opened more blocks than it can have", plane.0));
         }
         Ok(open)

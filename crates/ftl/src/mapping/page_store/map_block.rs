@@ -48,7 +48,7 @@ impl PageStore {
     }
 
     fn is_its_own_victim(&self, plane: PlaneId) -> bool {
-        let block = self.plane(plane).open(Lane::MAP);
+        let block = self.open_block(plane, Lane::MAP);
         let few = (self.blocks.pages() / 8).max(1).min(self.blocks.pages() - 1);
         block.is_some() && self.blocks.valid_of(block) <= few
     }
@@ -128,7 +128,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         if strategy.pace == GcPace::Share || !has_block || !self.store.is_its_own_victim(plane) {
             return false;
         }
-        let block = self.store.plane(plane).open(Lane::MAP);
+        let block = self.store.open_block(plane, Lane::MAP);
         self.with_map_job(plane, |cursor| {
             cursor.store.open_next(plane, Lane::MAP);
             cursor.begin_on_map(plane, block);

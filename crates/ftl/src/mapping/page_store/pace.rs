@@ -18,7 +18,7 @@
 
 use flashloom_nand::PlaneId;
 
-use super::plane::{CollectionJob, Pace};
+use super::plane::{CollectionJob, Frontier, Pace};
 use super::store::{Collector, PageStore};
 use crate::GcPace;
 use crate::lane::Lane;
@@ -32,13 +32,17 @@ impl PageStore {
         if strategy.pace == GcPace::Share || self.blocks.free_in(plane) >= strategy.threshold {
             return below.unwrap_or(job.share());
         }
-        let mut deadlines = [u32::MAX; Lane::ENTRIES];
-        for (deadline, lane) in deadlines.iter_mut().zip(self.lanes.written()) {
-            *deadline = self.full_in(plane, lane);
+        let mut deadlines = [u32::MAX; Lane::MOST];
+        let mut lanes = 0;
+        for lane in self.lanes.written() {
+            deadlines[lanes] = self.full_in(plane, lane);
+            lanes += 1;
         }
+        let deadlines = &mut deadlines[..lanes];
         deadlines.sort_unstable();
         let missing = i64::from(strategy.threshold) - i64::from(self.blocks.free_in(plane));
-        let paces = deadlines.into_iter().zip(missing..).filter(|&(pages, missing)| pages < u32::MAX && missing > 0);
+        let paces =
+            deadlines.iter().copied().zip(missing..).filter(|&(pages, missing)| pages < u32::MAX && missing > 0);
         let pace = paces.map(|(pages, missing)| Pace { steps: self.steps_to_gain(job, plane, missing), pages });
         pace.chain(below).reduce(Pace::steeper).unwrap_or(job.share())
     }
@@ -86,16 +90,17 @@ impl PageStore {
     fn written(&self, plane: PlaneId) -> u64 {
         let paying = self.lanes.written().filter(|&lane| !self.lanes.apart.has(lane));
         let left: u32 = paying.map(|lane| self.left(plane, lane)).sum();
-        (self.plane(plane).openings.blocks + Lane::ENTRIES as u64) * u64::from(self.blocks.pages()) - u64::from(left)
+        (self.plane(plane).openings + u64::from(self.lanes.open_blocks())) * u64::from(self.blocks.pages())
+            - u64::from(left)
     }
 
     /// Estimated pages written to the plane until the open block of a lane is full.
     fn full_in(&self, plane: PlaneId, lane: Lane) -> u32 {
-        if self.lanes.apart.has(lane) || self.plane(plane).open(lane).is_none() {
+        if self.lanes.apart.has(lane) || self.open_block(plane, lane).is_none() {
             return u32::MAX;
         }
         let (b, left) = (u64::from(self.blocks.pages()), u64::from(self.left(plane, lane)));
-        let (before, last) = self.plane(plane).openings.last[lane.at()];
+        let Frontier { before, last, .. } = *self.frontiers.of(plane, lane);
         let taken = b - left + if before.is_some() { b } else { 0 };
         let of = self.written(plane).saturating_sub(before.unwrap_or(last));
         // A lane that nothing is written to is never full.
@@ -126,9 +131,9 @@ impl PageStore {
             return;
         }
         if !self.lanes.apart.has(lane) && self.lanes.written().any(|written| written == lane) {
-            self.plane_mut(plane).openings.blocks += 1;
+            self.plane_mut(plane).openings += 1;
             let now = self.written(plane);
-            self.plane_mut(plane).openings.opened(lane, now);
+            self.frontiers.of_mut(plane, lane).opened(now);
         }
         if let Some(job) = &mut self.plane_mut(plane).job {
             (job.pace, job.paid) = (None, 0);

@@ -1,4 +1,4 @@
-//! A plane of a store: its open blocks, its collection, and its room for pages.
+//! The planes of a store: their collections and room for pages, and what their lanes have open.
 
 use flashloom_nand::{BlockId, Origin, PlaneId};
 use serde::{Deserialize, Serialize};
@@ -52,29 +52,68 @@ impl CollectionJob {
     }
 }
 
-/// Times at which the lanes of a plane opened blocks, in pages written to all of them.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Openings {
-    /// Number of blocks opened.
-    pub(super) blocks: u64,
-    /// For each lane, the time of its opening before the last (`None` if there was only one), and of its last.
-    pub(super) last: [(Option<u64>, u64); Lane::ENTRIES],
+/// What a lane of a plane has open, and when it opened it, in pages written to all lanes of the plane.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Frontier {
+    /// The open block; `NONE` if there is none.
+    pub(super) block: BlockId,
+    /// Time of the opening before the last; `None` if there was only one.
+    pub(super) before: Option<u64>,
+    /// Time of the last opening; zero if there was none.
+    pub(super) last: u64,
 }
 
-impl Openings {
-    /// Records that a lane opened a block when `now` pages were written.
-    pub(super) fn opened(&mut self, lane: Lane, now: u64) {
-        let (before, last) = &mut self.last[lane.at()];
-        let is_first = (*before, *last) == (None, 0);
-        *before = (!is_first).then_some(*last);
-        *last = now;
+impl Frontier {
+    const NONE: Self = Self { block: BlockId::NONE, before: None, last: 0 };
+
+    /// Records that a block was opened when `now` pages were written.
+    pub(super) fn opened(&mut self, now: u64) {
+        let is_first = (self.before, self.last) == (None, 0);
+        self.before = (!is_first).then_some(self.last);
+        self.last = now;
+    }
+}
+
+/// The frontiers of all planes and lanes.
+pub(super) struct Frontiers {
+    all: Vec<Frontier>,
+    /// Entries of a plane: two to the power of this.
+    shift: u32,
+}
+
+flashloom_units::state! { Frontiers { array all; fixed shift; } }
+
+impl Frontiers {
+    /// Without open blocks. `entries` is a power of two ([`Lanes::entries`](crate::lane::Lanes::entries)).
+    pub(super) fn new(planes: usize, entries: usize) -> Self {
+        Self { all: vec![Frontier::NONE; planes * entries], shift: entries.ilog2() }
     }
 
-    /// Checks loaded counts: true if they are possible with this many block openings and pages per block.
-    pub(super) fn are_within(&self, most: u64, pages: u32) -> bool {
-        let written = (self.blocks.min(most) + Lane::ENTRIES as u64) * u64::from(pages);
-        let mut counts = self.last.iter().flat_map(|&(before, last)| [before.unwrap_or(0), last]);
-        self.blocks <= most && counts.all(|count| count <= written)
+    #[inline(always)]
+    fn at(&self, plane: PlaneId, lane: Lane) -> usize {
+        assert!(lane.at() >> self.shift == 0, "a lane is declared by whoever opens blocks for it");
+        plane.at() << self.shift | lane.at()
+    }
+
+    #[inline(always)]
+    pub(super) fn of(&self, plane: PlaneId, lane: Lane) -> &Frontier {
+        &self.all[self.at(plane, lane)]
+    }
+
+    #[inline(always)]
+    pub(super) fn of_mut(&mut self, plane: PlaneId, lane: Lane) -> &mut Frontier {
+        let at = self.at(plane, lane);
+        &mut self.all[at]
+    }
+
+    /// The frontiers of a plane, by lane.
+    pub(super) fn of_plane(&self, plane: PlaneId) -> &[Frontier] {
+        &self.all[plane.at() << self.shift..(plane.at() + 1) << self.shift]
+    }
+
+    #[cfg(test)]
+    pub(super) fn all_mut(&mut self) -> &mut [Frontier] {
+        &mut self.all
     }
 }
 
@@ -83,8 +122,6 @@ pub(super) const NO_ROOM: i64 = i64::MIN / 2;
 
 /// Per-plane state of a store.
 pub(super) struct Plane {
-    /// The open block of each lane; `NONE` if it has none.
-    pub(super) open: [BlockId; Lane::ENTRIES],
     /// The current collection.
     pub(super) job: Option<CollectionJob>,
     /// The current collection of a map block.
@@ -96,27 +133,14 @@ pub(super) struct Plane {
     /// The superblock erased last: programs to it, and all later ones of the plane, wait until its erase has ended.
     /// `None` without superblocks.
     pub(super) erased: BlockId,
-    pub(super) openings: Openings,
+    /// Number of blocks that its lanes have opened, if the pace asks for it.
+    pub(super) openings: u64,
 }
 
 impl Plane {
     /// An erased plane.
     pub(super) fn new(room: i64, after: PlaneId) -> Self {
-        Self {
-            open: [BlockId::NONE; Lane::ENTRIES],
-            job: None,
-            map_job: None,
-            room,
-            after,
-            erased: BlockId::NONE,
-            openings: Openings::default(),
-        }
-    }
-
-    /// The open block of a lane, or `NONE`.
-    #[inline(always)]
-    pub(super) fn open(&self, lane: Lane) -> BlockId {
-        self.open[lane.at()]
+        Self { job: None, map_job: None, room, after, erased: BlockId::NONE, openings: 0 }
     }
 
     /// Swaps the collection of data and that of the map, so that code for the one can work on the other.

@@ -42,13 +42,13 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// the pages may go elsewhere, or if the next step is not a copy. Each copy uses up `price` of the paid steps.
     #[inline(always)]
     pub(super) fn copy_in_a_row(&mut self, plane: PlaneId, most: u32, price: u32, urgency: Urgency) -> u32 {
-        let PageStore { blocks, planes, collector, .. } = &mut *self.store;
+        let PageStore { blocks, planes, frontiers, collector, .. } = &mut *self.store;
         if collector.strategy.copies == Copies::OneByOne {
             return 0;
         }
-        let Plane { job: Some(job), open, .. } = &planes[plane.at()] else { return 0 };
+        let Plane { job: Some(job), .. } = &planes[plane.at()] else { return 0 };
         let CollectionJob { victim, origin, lane, .. } = *job;
-        let block = open[lane.at()];
+        let block = frontiers.of(plane, lane).block;
         if block.is_none() || job.is_spread {
             return 0;
         }

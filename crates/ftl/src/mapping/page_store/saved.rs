@@ -42,6 +42,7 @@ impl State for PageStore {
             pages,
             blocks,
             planes,
+            frontiers,
             opened_for,
             allocator,
             collector,
@@ -60,7 +61,7 @@ impl State for PageStore {
         heat.save(to);
         spreading.save(to);
         report.save(to);
-        save_column(to, planes, |plane| &plane.open);
+        frontiers.save(to);
         save_column(to, planes, |plane| &plane.erased);
         to.array(opened_for);
         save_column(to, planes, |plane| &plane.job);
@@ -77,8 +78,8 @@ impl State for PageStore {
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        let Self { pages, blocks, planes, opened_for, allocator, collector, heat, failures, .. } = self;
-        let Self { cache, units, report, .. } = self;
+        let Self { pages, blocks, planes, frontiers, opened_for, allocator, collector, heat, .. } = self;
+        let Self { failures, cache, units, report, .. } = self;
         let geometry = blocks.geometry;
         pages.load(from)?;
         within("blocks", blocks.load(from))?;
@@ -88,7 +89,7 @@ impl State for PageStore {
         within("heat", heat.load(from))?;
         within("spreading", collector.spreading.load(from))?;
         within("report", report.load(from))?;
-        load_column(from, planes, "open", |plane| &mut plane.open)?;
+        within("frontiers", frontiers.load(from))?;
         load_column(from, planes, "erased", |plane| &mut plane.erased)?;
         within("opened_for", from.array(opened_for))?;
         load_column(from, planes, "jobs", |plane| &mut plane.job)?;
@@ -102,5 +103,9 @@ impl State for PageStore {
         within("slc_cache", cache.iter_mut().try_for_each(|cache| cache.load(from)))?;
         within("watermarks", collector.watermarks.iter_mut().try_for_each(|watermarks| watermarks.load(from)))?;
         within("units", units.iter_mut().try_for_each(|units| units.load(from)))
+    }
+
+    fn settle(&mut self, keeps: bool) {
+        self.pages.settle(keeps);
     }
 }

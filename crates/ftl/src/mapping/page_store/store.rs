@@ -4,7 +4,7 @@ use flashloom_nand::{BlockId, DieId, Geometry, Lpn, Nand, OpId, Origin, PlaneId,
 use flashloom_units::{Figure, Figures, Refusal, Violation, ensure};
 
 use super::heat::Heat;
-use super::plane::{NO_ROOM, Plane};
+use super::plane::{Frontiers, NO_ROOM, Plane};
 use super::profile::{Own, of_collection};
 use super::slc_cache::{self, SlcCache};
 use super::spreading::Spreading;
@@ -49,6 +49,7 @@ pub struct PageStore {
     pub(super) pages: Pages,
     pub(super) blocks: Blocks,
     pub(super) planes: Vec<Plane>,
+    pub(super) frontiers: Frontiers,
     pub(super) lanes: Lanes,
     /// Lane that each block was last opened for.
     pub(super) opened_for: Vec<Lane>,
@@ -99,10 +100,11 @@ impl PageStore {
         let kept = |plane| kept + i64::from(cache.as_ref().map_or(0, |cache| cache.kept(plane)));
         let room = |plane| (i64::from(blocks.usable_in(plane)) - kept(plane)) * i64::from(geometry.pages);
         let planes = (0..).map(PlaneId).zip(&after).map(|(plane, &after)| Plane::new(room(plane), after));
-        let planes = planes.collect();
+        let planes: Vec<_> = planes.collect();
         Ok(Self {
             // Who checks every operation of the array checks every page, too.
             pages: Pages::new(&geometry, space.logical_pages + own.pages, nand.is_watched() || cfg!(debug_assertions)),
+            frontiers: Frontiers::new(planes.len(), lanes.entries()),
             planes,
             blocks,
             opened_for: vec![Lane::HOST; geometry.total_blocks() as usize],

@@ -75,8 +75,8 @@ impl Lab {
 
     /// Closes all full open blocks. In a run a full block is closed only when its lane opens the next one.
     fn close_full(&mut self) {
-        let PageStore { planes, blocks, collector, .. } = &mut self.store;
-        for open in planes.iter_mut().flat_map(|plane| &mut plane.open) {
+        let PageStore { frontiers, blocks, collector, .. } = &mut self.store;
+        for open in frontiers.all_mut().iter_mut().map(|frontier| &mut frontier.block) {
             if open.is_some() && blocks.is_full(*open) {
                 blocks.set_state(*open, BlockState::Closed);
                 collector.policy.closed(*open, blocks.valid_of(*open));
