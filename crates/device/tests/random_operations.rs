@@ -9,6 +9,7 @@
 use crate::support::Run;
 use crate::support::random::{pick, random_requests, random_setup, seeds_asked_for};
 use flashloom_device::{DriveSetup, Outcome, Reason};
+use flashloom_nand::{Suspend, reliability};
 use flashloom_units::{MS, Prng};
 use flashloom_workload::{Op, Pace};
 use proptest::prelude::*;
@@ -62,6 +63,35 @@ proptest! {
     #[test]
     fn whatever_is_asked_of_whatever_drive_reads_return_what_was_written(seed: u64) {
         run(seed, 400);
+    }
+}
+
+/// A drive that nobody looks at, and that has nothing of what few drives have, takes a path of its own through the array.
+#[test]
+fn a_drive_that_nobody_looks_at_does_what_it_does_before_observers() {
+    for seed in 0..200 {
+        let mut prng = Prng::new(seed);
+        let mut setup = random_setup(&mut prng);
+        if seed % 4 > 0 {
+            let nand = &mut setup.device.nand;
+            (nand.bad_blocks, nand.program_failures, nand.erase_failures) = (0.0, 0.0, 0.0);
+            (nand.suspend, nand.cache_program, nand.copyback) = (Suspend::None, false, false);
+            (nand.read_spread, nand.program_spread, nand.erase_spread) = (0.0, 0.0, 0.0);
+            setup.reliability = reliability::builtin().choose("none", &[]).unwrap();
+            setup.keeps_out_of_band = false;
+        }
+        if setup.ftl.profile(&setup.device.space()).is_err() {
+            continue;
+        }
+        let requests = random_requests(&mut prng, setup.device.capacity_sectors(), 300);
+        let idle_delay_ns = pick(&mut prng, &[0, MS]);
+        let outcome = |verify: bool| {
+            let setup = DriveSetup { verify, ..setup.clone() };
+            let run = Run { idle_delay_ns, read_only: true, anatomy: verify, ..Run::new(setup) };
+            let outcome = run.run(requests.clone());
+            format!("{:?}", Outcome { anatomy: None, sectors_checked: None, filled: None, ..outcome })
+        };
+        assert_eq!(outcome(false), outcome(true), "seed {seed}");
     }
 }
 

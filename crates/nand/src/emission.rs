@@ -1,6 +1,7 @@
 //! What an FTL emits: reads, programs, copies and erases, which are counted, judged and, in timed mode, queued.
 
 use crate::operation::Operation;
+use crate::path::{Path, Plain};
 use crate::reads::PageOfLife;
 use crate::region::CellModes;
 use crate::{
@@ -43,18 +44,21 @@ impl Nand {
     fn emit_read_as(&mut self, read: Read, write: u32, failed: bool) -> OpId {
         let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
-        let row = self.row_of(block, CellModes::reads);
         // Built separately for each use, so that it is written directly to its destination.
-        let read = || {
+        let read = |row| {
             let blank = Operation::new(OperationKind::Read, ppn, block, origin, tag);
             Operation { lpn, mask, urgency, write, failed, row, ..blank }
         };
+        if let (true, Some(timed)) = (self.is_plain, &mut self.timed) {
+            return timed.issue_read(read(0), after, &mut Plain);
+        }
+        let row = self.row_of(block, CellModes::reads);
         if let Some(timed) = &mut self.timed {
-            return timed.issue_read(read(), after, &mut self.events);
+            return timed.issue_read(read(row), after, &mut self.events);
         }
         if after == OpId::UNREADABLE && lpn.is_some() {
-            self.miss(&read());
-        } else if self.do_at_once(read()) && origin == Origin::Map {
+            self.miss(&read(row));
+        } else if self.do_at_once(read(row)) && origin == Origin::Map {
             return OpId::UNREADABLE;
         }
         OpId::DONE
@@ -141,20 +145,23 @@ impl Nand {
         let (page_of_host, from) = data.parts();
         let (HostPage { lpn, mask, write }, from, tag) = if failed { nothing } else { (page_of_host, from, tag) };
         let ppn = self.geometry.page(block, page);
+        // As in `read`.
+        let program = |row| {
+            let blank = Operation::new(OperationKind::Program, ppn, block, origin, tag);
+            Operation { lpn, write, mask, from, urgency, failed, row, ..blank }
+        };
+        if let (true, Some(timed)) = (self.is_plain, &mut self.timed) {
+            return Status::new(failed, timed.issue_program(program(0), after, &mut Plain));
+        }
         if self.judges && from.is_some() && !matches!(data, Data::Map { .. }) {
             self.copy_lost(from, ppn, mask);
         }
         let row = self.row_of(block, CellModes::programs);
         self.note_first(block, page);
-        // As in `read`.
-        let program = || {
-            let blank = Operation::new(OperationKind::Program, ppn, block, origin, tag);
-            Operation { lpn, write, mask, from, urgency, failed, row, ..blank }
-        };
         if let Some(timed) = &mut self.timed {
-            return Status::new(failed, timed.issue_program(program(), after, &mut self.events));
+            return Status::new(failed, timed.issue_program(program(row), after, &mut self.events));
         }
-        self.do_at_once(program());
+        self.do_at_once(program(row));
         Status::new(failed, OpId::DONE)
     }
 
@@ -230,6 +237,15 @@ impl Nand {
         let PageCopy { block, page, origin, .. } = copy;
         self.counts.reads[origin as usize] += 1;
         let failed = self.count_program(block, page, origin);
+        if let (true, Some(timed)) = (self.is_plain, &mut self.timed) {
+            let PageCopy { from, urgency, .. } = copy;
+            let (source, to) = (self.geometry.block_of(from), self.geometry.page(block, page));
+            let read = Operation::new(OperationKind::Read, from, source, origin, Self::NO_TAG);
+            let read = Operation { mask: self.geometry.full_mask(), urgency, ..read };
+            let after = timed.issue_read(read, OpId::DONE, &mut Plain);
+            let program = Operation::new(OperationKind::Program, to, block, origin, Self::NO_TAG);
+            return Status::new(failed, timed.issue_program(Operation { from, urgency, ..program }, after, &mut Plain));
+        }
         if self.judges {
             return self.emit_judged_copy(copy, failed);
         }

@@ -15,6 +15,7 @@ mod known;
 mod labels;
 mod operation;
 mod params;
+mod path;
 mod reads;
 mod region;
 pub mod reliability;
@@ -39,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use failures::Failures;
 use known::{Known, MaybeKnown};
 use labels::Labels;
+use path::{Events, Path, Plain};
 use reads::Reads;
 use region::CellModes;
 use spread::Spread;
@@ -60,6 +62,8 @@ pub struct Nand {
     known: MaybeKnown,
     /// Whether operations are more than counted: in timed mode, or with an observer.
     is_followed: bool,
+    /// Whether operations take the plain path of the timed array ([`path`]).
+    is_plain: bool,
     /// Whether the policy of read reliability is called.
     judges: bool,
     /// The other cell mode, if some blocks are or can be used in another one than the array's.
@@ -130,31 +134,6 @@ impl State for Nand {
     }
 }
 
-/// Events of the array, if they are recorded.
-#[derive(Default)]
-struct Events(Option<Box<Recorded>>);
-
-impl Events {
-    /// Records an event, if events are recorded.
-    #[inline(always)]
-    fn tell(&mut self, event: impl FnOnce() -> Event) {
-        if let Some(recorded) = &mut self.0 {
-            recorded.push(event());
-        }
-    }
-}
-
-/// Behind a pointer, and filled in a cold function, because events are rarely recorded.
-#[derive(Default)]
-struct Recorded(Vec<Event>);
-
-impl Recorded {
-    #[cold]
-    fn push(&mut self, event: Event) {
-        self.0.push(event);
-    }
-}
-
 impl Nand {
     /// Upper bound of the erases of a block in a saved drive, so that 32-bit counters cannot overflow.
     const MOST_ERASES: u32 = u32::MAX / 2;
@@ -175,6 +154,7 @@ impl Nand {
             failures: None,
             known: MaybeKnown::default(),
             is_followed: false,
+            is_plain: false,
             judges: false,
             cells: None,
             spread: None,
@@ -286,6 +266,14 @@ impl Nand {
         let uneven = (self.cells.as_deref(), self.spread);
         self.timed = Some(Box::new(Timed::new(params, &self.written, uneven, known)));
         self.is_followed = true;
+        self.choose_path();
+    }
+
+    /// Chooses the path of operations: called when something that decides it has changed.
+    fn choose_path(&mut self) {
+        let has_plain_blocks = self.failures.is_none() && self.cells.is_none() && self.spread.is_none();
+        let is_timed_plainly = self.timed.as_ref().is_some_and(|timed| timed.is_plain());
+        self.is_plain = is_timed_plainly && has_plain_blocks && !self.judges && !self.is_watched();
     }
 
     /// Ends the time of an array at rest: it only counts again, as if all operations had been counted. Pages lose their
@@ -311,6 +299,7 @@ impl Nand {
             self.known = timed.into_known();
         }
         self.is_followed = self.is_watched() || self.known.0.is_some();
+        self.choose_path();
     }
 
     /// Geometry of the array.
@@ -342,6 +331,7 @@ impl Nand {
     pub fn watch(&mut self) {
         self.events.0.get_or_insert_default();
         self.is_followed = true;
+        self.choose_path();
     }
 
     /// Whether [`Self::watch`] was called.
@@ -371,7 +361,9 @@ impl Nand {
     /// timestamp has been emitted: dies begin operations in this call.
     #[inline]
     pub fn next_event_ns(&mut self) -> Option<Ns> {
-        self.timed.as_mut().and_then(|timed| timed.next_event_ns(&mut self.events))
+        let Self { timed, events, is_plain, .. } = self;
+        let timed = timed.as_mut()?;
+        if *is_plain { timed.next_event_ns(&mut Plain) } else { timed.next_event_ns(events) }
     }
 
     /// Sets the array's time. Call before operations are emitted at that time.
@@ -387,7 +379,12 @@ impl Nand {
     /// last one.
     #[inline]
     pub fn step(&mut self, now: Ns, until_ns: Ns) -> Ns {
-        self.timed.as_mut().map_or(now, |timed| timed.step(until_ns, &mut self.events, &mut self.completed))
+        let Self { timed, events, completed, is_plain, .. } = self;
+        match timed {
+            None => now,
+            Some(timed) if *is_plain => timed.step(until_ns, &mut Plain, completed),
+            Some(timed) => timed.step(until_ns, events, completed),
+        }
     }
 
     /// Takes the tag of one ended operation, the latest first.

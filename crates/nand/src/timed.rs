@@ -24,8 +24,8 @@ mod moved;
 mod usage;
 
 use crate::{
-    BlockId, CellMode, DieId, DieOrder, Emitted, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Ppn,
-    Suspend, Timing,
+    BlockId, CellMode, DieId, DieOrder, Emitted, Geometry, MultiPlane, NandParams, Origin, PlaneId, Ppn, Suspend,
+    Timing,
 };
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::{KINDS, OperationKind};
 use crate::known::MaybeKnown;
 use crate::operation::Operation;
+use crate::path::Path;
 use crate::region::CellModes;
 use crate::spread::Spread;
 use moved::Unfinished;
@@ -286,9 +287,9 @@ impl ArrayTimes {
     }
 
     #[inline(always)]
-    fn of(&self, block: BlockId, row: u16, kind: OperationKind) -> Ns {
+    fn of(&self, block: BlockId, row: u16, kind: OperationKind, path: &impl Path) -> Ns {
         let of_row = &self.of_rows[row as usize];
-        match &self.spread {
+        match self.spread.as_ref().filter(|_| !path.is_plain()) {
             None => of_row[kind as usize],
             Some(spread) => spread.time_ns(of_row, block, (u32::from(row) % self.pages) as u16, kind),
         }
@@ -422,6 +423,13 @@ impl Timed {
         }
     }
 
+    /// Whether it has nothing that only few drives have ([`crate::path`]).
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_uneven = self.array_ns.spread.is_some() || !self.in_other.is_empty();
+        let is_plain = self.known.0.is_none() && !is_uneven && self.host_reads.is_none();
+        is_plain && !self.begins_while_busy && !self.copyback
+    }
+
     /// The data about pages that is left when time ends.
     pub(crate) fn into_known(self) -> MaybeKnown {
         let Self { mut known, sequence, .. } = self;
@@ -440,25 +448,25 @@ impl Timed {
     /// Time of the next event. Dies begin operations only in this call, when everything at the current timestamp has
     /// been emitted, so that operations emitted together can run together on the planes of an idle die.
     #[inline]
-    pub(crate) fn next_event_ns(&mut self, events: &mut Events) -> Option<Ns> {
+    pub(crate) fn next_event_ns(&mut self, path: &mut impl Path) -> Option<Ns> {
         if !self.restless.is_empty() {
-            self.serve_emitted(events);
+            self.serve_emitted(path);
         }
         self.events.next_ns()
     }
 
     /// Lets dies begin operations, then returns the time of the next event. A single copy for all callers.
     #[inline(never)]
-    fn serve_emitted(&mut self, events: &mut Events) {
-        self.serve_restless(events);
+    fn serve_emitted(&mut self, path: &mut impl Path) {
+        self.serve_restless(path);
     }
 
     #[inline(always)]
-    fn serve_restless(&mut self, events: &mut Events) {
+    fn serve_restless(&mut self, path: &mut impl Path) {
         // Starting work on one die never wakes another.
         let mut at = 0;
         while let Some(&die) = self.restless.get(at) {
-            self.serve(die, events);
+            self.serve(die, path);
             at += 1;
         }
         self.restless.clear();

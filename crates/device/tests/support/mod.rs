@@ -164,6 +164,8 @@ pub struct Run {
     pub drain: bool,
     /// Whether the workload goes on when the drive's life has ended.
     pub read_only: bool,
+    /// Whether a timed run keeps the anatomy of its latencies.
+    pub anatomy: bool,
 }
 
 impl Run {
@@ -180,6 +182,7 @@ impl Run {
             idle_delay_ns: 3_600 * S,
             drain: false,
             read_only: false,
+            anatomy: true,
         }
     }
 
@@ -201,7 +204,9 @@ impl Run {
         engine.precondition(&Ageing { fill_streams: self.fill_streams, ..filled_with(fill_pages) }, &mut |_| {});
         if self.timed {
             engine.start_timing(&self.setup.device.nand);
-            engine.keep_anatomy().unwrap();
+            if self.anatomy {
+                engine.keep_anatomy().unwrap();
+            }
         }
         engine
     }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::{DieId, DieOrder, Events, MultiPlane, Recorded, Suspend};
+use crate::path::{Path, Recorded};
+use crate::{DieId, DieOrder, MultiPlane, Suspend};
 use flashloom_units::NO_INDEX;
 
 use super::{BLOCKING, CLASSES, Die, Group, HOST_READS, Plane, Suspended, Timed, event};
@@ -19,45 +20,45 @@ pub(super) struct QueuePlace {
 impl Timed {
     /// Lets a die that was woken begin an operation, if it can.
     #[inline(always)]
-    pub(super) fn serve(&mut self, die: u32, events: &mut Events) {
+    pub(super) fn serve(&mut self, die: u32, path: &mut impl Path) {
         let state = &mut self.dies[die as usize];
         state.restless = false;
-        if self.begins_while_busy {
-            self.serve_busy(die, events);
+        if !path.is_plain() && self.begins_while_busy {
+            self.serve_busy(die, path);
         } else if state.active.is_none() && state.classes != 0 {
-            self.begin_next(die, events);
+            self.begin_next(die, path);
         }
     }
 
     /// The same for a die that may be busy: it may suspend its operation or stage another.
     #[inline(never)]
-    fn serve_busy(&mut self, die: u32, events: &mut Events) {
+    fn serve_busy(&mut self, die: u32, path: &mut impl Path) {
         let state = &self.dies[die as usize];
         if self.now < state.settles_at {
             return;
         }
         if state.active.is_some() {
-            self.suspend_active(die, events);
+            self.suspend_active(die, path);
         } else if state.suspended.is_some() || state.staged.is_some() {
-            self.begin_read_before(die, events);
+            self.begin_read_before(die, path);
         } else if state.classes != 0 {
-            self.begin_next(die, events);
+            self.begin_next(die, path);
         }
         if self.cache_program {
-            self.stage(die, events);
+            self.stage(die, path);
         }
     }
 
     /// Lets an idle die begin its next operation, unless that has to wait for its group.
     #[inline(always)]
-    fn begin_next(&mut self, die: u32, events: &mut Events) {
+    fn begin_next(&mut self, die: u32, path: &mut impl Path) {
         if let Some(place) = self.first(die) {
-            self.begin(die, place, events);
+            self.begin(die, place, path);
         }
     }
 
     /// Lets host reads overtake a suspended or staged operation, up to the limit; then that operation continues.
-    fn begin_read_before(&mut self, die: u32, events: &mut Events) {
+    fn begin_read_before(&mut self, die: u32, path: &mut impl Path) {
         let place = self.first_of(die, HOST_READS as u8);
         let most = self.max_overtakes;
         let state = &mut self.dies[die as usize];
@@ -65,9 +66,9 @@ impl Timed {
         let held = state.suspended.as_mut().map(|suspended| &mut suspended.group).or(state.staged.as_mut());
         if let (Some(held), Some(place)) = (held.filter(|held| may_go && held.overtaken < most), place) {
             held.overtaken += 1;
-            return self.begin(die, place, events);
+            return self.begin(die, place, path);
         }
-        self.go_on(die, events);
+        self.go_on(die, path);
     }
 
     fn can_suspend(&self, kind: OperationKind) -> bool {
@@ -92,7 +93,7 @@ impl Timed {
     }
 
     /// Suspends the operations of a die if host reads are queued that may overtake them.
-    fn suspend_active(&mut self, die: u32, events: &mut Events) {
+    fn suspend_active(&mut self, die: u32, path: &mut impl Path) {
         let Some(group) = self.dies[die as usize].active.filter(|group| self.may_suspend(die, group)) else { return };
         let state = &mut self.dies[die as usize];
         state.active = None;
@@ -100,37 +101,40 @@ impl Timed {
         state.suspended = Some(Suspended { group, left: group.ends - self.now, at: self.now });
         state.settles_at = self.now + self.suspend_ns;
         self.events.schedule(self.now + self.suspend_ns, event::WAKE | die);
-        events.tell(|| Event::Suspended { die: DieId(die), settled: self.now + self.suspend_ns });
+        path.tell(|| Event::Suspended { die: DieId(die), settled: self.now + self.suspend_ns });
     }
 
     /// No more host reads overtake: resumes the suspended operation, or starts the staged one.
-    fn go_on(&mut self, die: u32, events: &mut Events) {
+    fn go_on(&mut self, die: u32, path: &mut impl Path) {
         let state = &mut self.dies[die as usize];
         if let Some(Suspended { mut group, left, at }) = state.suspended.take() {
             group.since += self.now - at;
             group.array_from = self.now + self.suspend_ns;
             group.ends = group.array_from + left;
-            self.occupy_die(die, group);
-            events.tell(|| Event::Resumed { die: DieId(die), array_from: group.array_from });
+            self.occupy_die(die, group, path);
+            path.tell(|| Event::Resumed { die: DieId(die), array_from: group.array_from });
         } else if let Some(mut group) = state.staged.take() {
             group.since = self.now;
             let array_ns = group.ends - group.array_from;
             group.array_from = group.array_from.max(self.now);
             group.ends = group.array_from + array_ns;
             self.dies[die as usize].busy_since = self.now;
-            self.occupy_die(die, group);
-            self.note_beginning(&group, events);
+            self.occupy_die(die, group, path);
+            self.note_beginning(&group, path);
         }
     }
 
     /// Makes a group of operations the active one of its die.
     #[inline(always)]
-    fn occupy_die(&mut self, die: u32, group: Group) {
+    fn occupy_die(&mut self, die: u32, group: Group, path: &impl Path) {
         let state = &mut self.dies[die as usize];
         state.active = Some(group);
         state.array_event = self.events.schedule(group.ends, event::ARRAY | die);
         // Before its array operation begins, nothing can be staged or suspended. Wake the die then, in case something
         // waits.
+        if path.is_plain() {
+            return;
+        }
         let can_stage = self.cache_program && group.kind == OperationKind::Program;
         if self.begins_while_busy && group.array_from > self.now && (can_stage || self.can_suspend(group.kind)) {
             self.events.schedule(group.array_from, event::WAKE | die);
@@ -138,7 +142,7 @@ impl Timed {
     }
 
     /// With cache program, sends the data of the next program while the die still programs.
-    fn stage(&mut self, die: u32, events: &mut Events) {
+    fn stage(&mut self, die: u32, path: &mut impl Path) {
         let state = &self.dies[die as usize];
         let Some(active) = state.active else { return };
         let fits = active.kind == OperationKind::Program
@@ -154,13 +158,13 @@ impl Timed {
         if self.operations[head as usize].kind != OperationKind::Program {
             return;
         }
-        let group = self.take_group(die, place);
+        let group = self.take_group(die, place, path);
         self.dies[die as usize].staged = Some(group);
         // As soon as it is staged, a host read may suspend the program before it.
         if self.can_suspend(OperationKind::Program) {
             self.events.schedule(group.array_from, event::WAKE | die);
         }
-        self.note_start(die, true, events);
+        self.note_start(die, true, path);
     }
 
     /// The queue of the next operation on a die that has any queued.
@@ -225,28 +229,28 @@ impl Timed {
 
     /// Begins the head of a plane's queue, with multi-plane commands together with matching heads of other planes.
     #[inline(always)]
-    fn begin(&mut self, die: u32, place: QueuePlace, events: &mut Events) {
-        if self.known.0.is_some() {
-            return self.begin_known(die, place, events);
+    fn begin(&mut self, die: u32, place: QueuePlace, path: &mut impl Path) {
+        if !path.is_plain() && self.known.0.is_some() {
+            return self.begin_known(die, place, path);
         }
-        let group = self.take_group(die, place);
-        self.begin_group(die, group, events);
+        let group = self.take_group(die, place, path);
+        self.begin_group(die, group, path);
     }
 
     #[inline(always)]
-    pub(super) fn begin_group(&mut self, die: u32, group: Group, events: &mut Events) {
+    pub(super) fn begin_group(&mut self, die: u32, group: Group, path: &mut impl Path) {
         let state = &mut self.dies[die as usize];
-        if state.suspended.is_none() {
+        if path.is_plain() || state.suspended.is_none() {
             state.busy_since = self.now;
         }
-        self.occupy_die(die, group);
-        self.note_start(die, false, events);
+        self.occupy_die(die, group, path);
+        self.note_start(die, false, path);
     }
 
     /// Takes the head of a plane's queue, with multi-plane commands together with matching heads of other planes.
     /// Reserves the channel for their commands and the data of programs, after which the array operation begins.
     #[inline(always)]
-    pub(super) fn take_group(&mut self, die: u32, place: QueuePlace) -> Group {
+    pub(super) fn take_group(&mut self, die: u32, place: QueuePlace, path: &impl Path) -> Group {
         let (class, plane) = (usize::from(place.class), u32::from(place.plane));
         let (now, operations, state) = (self.now, &mut self.operations[..], &mut self.dies[die as usize]);
         let head = state.pop(&mut self.planes, operations, class, plane);
@@ -260,23 +264,23 @@ impl Timed {
         let channel = &mut self.channels[state.channel as usize];
         channel.moved_sectors += load_sectors;
         let mut array_from = channel.occupy(now, load_ns);
-        let mut array_ns = self.array_ns.of(block, row, kind);
+        let mut array_ns = self.array_ns.of(block, row, kind, path);
         while next != NO_INDEX {
             let other = &operations[next as usize];
             if kind == OperationKind::Program {
                 array_from = channel.occupy(now, load_ns);
                 channel.moved_sectors += load_sectors;
             }
-            array_ns = array_ns.max(self.array_ns.of(other.block, other.row, kind));
+            array_ns = array_ns.max(self.array_ns.of(other.block, other.row, kind, path));
             next = other.next;
         }
         Group { head, kind, origin, array_from, ends: array_from + array_ns, since: now, overtaken: 0 }
     }
 
     #[inline(always)]
-    fn note_start(&self, die: u32, is_staged: bool, events: &mut Events) {
-        if let Some(events) = &mut events.0 {
-            self.tell_start(die, is_staged, events);
+    fn note_start(&self, die: u32, is_staged: bool, path: &mut impl Path) {
+        if let Some(path) = path.recorded() {
+            self.tell_start(die, is_staged, path);
         }
     }
 
@@ -290,8 +294,8 @@ impl Timed {
         }
     }
 
-    fn note_beginning(&self, group: &Group, events: &mut Events) {
-        let Some(events) = &mut events.0 else { return };
+    fn note_beginning(&self, group: &Group, path: &mut impl Path) {
+        let Some(events) = path.recorded() else { return };
         let array_from = group.array_from;
         self.members(group).for_each(|number| events.push(Event::Began { number, array_from }));
     }

@@ -3,12 +3,13 @@
 //! A block's *life* is the time from one erase to the next. Operations emitted behind a pending erase belong to the
 //! block's next life, and are kept in its list `later` until that erase has ended.
 
-use crate::{BlockId, DieId, Events, OpId, Origin, PlaneId, Ppn, Urgency};
+use crate::{BlockId, DieId, OpId, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::NO_INDEX;
 
 use super::{BLOCKING, HOST_READS, List, Timed, event};
 use crate::event::{Command, Event, OperationKind};
 use crate::operation::{Operation, Waits};
+use crate::path::Path;
 
 /// An operation with those of its fields that determine when it is queued.
 #[derive(Clone, Copy)]
@@ -64,40 +65,40 @@ impl Timed {
     }
 
     #[inline(always)] // Two callers: emission for the host and emission of copies. `issue_program` likewise.
-    pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
+    pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, path: &mut impl Path) -> OpId {
         let read = self.admit(operation, after);
-        self.note_issue(read.id, after, events);
+        self.note_issue(read.id, after, path);
         let state = &self.blocks[read.block.at()];
         if state.erase == NO_INDEX && read.page < state.programmed {
-            self.enter_read(read, events);
+            self.enter_read(read, path);
         } else {
-            self.issue_unfinished(read, events);
+            self.issue_unfinished(read, path);
         }
         OpId(read.id)
     }
 
     /// [`Self::issue_read`] of a page whose program has not ended.
     #[cold]
-    fn issue_unfinished(&mut self, read: Admitted, events: &mut Events) {
+    fn issue_unfinished(&mut self, read: Admitted, path: &mut impl Path) {
         self.operations[read.id as usize].before = self.program_of(read.block, read.page);
         let is_ahead = self.blocks[read.block.at()].erase != NO_INDEX && read.waits == Waits::No;
-        let has_gone = is_ahead && self.queue_ahead(read.id, false, events);
+        let has_gone = is_ahead && self.queue_ahead(read.id, false, path);
         if !has_gone && !self.comes_later(read) {
-            self.enter_read(read, events);
+            self.enter_read(read, path);
         }
     }
 
     #[inline(always)]
-    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
+    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, path: &mut impl Path) -> OpId {
         let from = operation.from;
         let program = self.admit(operation, after);
-        self.note_issue(program.id, after, events);
+        self.note_issue(program.id, after, path);
         self.note_program(program.id, program.block, program.page);
         if !self.comes_later(program) {
-            self.enter_program(program, events);
+            self.enter_program(program, path);
         }
         if from.is_some() {
-            self.hold(program.id, from, events);
+            self.hold(program.id, from, path);
         }
         OpId(program.id)
     }
@@ -118,8 +119,8 @@ impl Timed {
     }
 
     #[inline(always)]
-    fn note_issue(&self, id: u32, after: OpId, events: &mut Events) {
-        events.tell(|| Event::Issued(self.command(id), (after != OpId::DONE).then_some(after.0)));
+    fn note_issue(&self, id: u32, after: OpId, path: &mut impl Path) {
+        path.tell(|| Event::Issued(self.command(id), (after != OpId::DONE).then_some(after.0)));
     }
 
     pub(super) fn command(&self, id: u32) -> Command {
@@ -129,7 +130,7 @@ impl Timed {
 
     /// A program that copies a page delays the next erase of the page's block until it has ended.
     #[inline(always)]
-    fn hold(&mut self, program: u32, from: Ppn, events: &mut Events) {
+    fn hold(&mut self, program: u32, from: Ppn, path: &mut impl Path) {
         let source = self.geometry.block_of(from);
         let page = from.0 - source.0 * self.geometry.pages;
         let state = &mut self.blocks[source.at()];
@@ -143,32 +144,32 @@ impl Timed {
         } else {
             let hold = Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX);
             let hold = self.admit(hold, OpId::DONE).id;
-            self.enter(hold, events);
+            self.enter(hold, path);
         }
     }
 
-    pub(crate) fn issue_erase(&mut self, operation: Operation, events: &mut Events) -> OpId {
-        let id = self.admit_erase(operation, None, events);
-        self.enter_erases(id, events);
+    pub(crate) fn issue_erase(&mut self, operation: Operation, path: &mut impl Path) -> OpId {
+        let id = self.admit_erase(operation, None, path);
+        self.enter_erases(id, path);
         id
     }
 
     /// Admits one erase of a group that begins together; `last` is the one admitted before. The group is a ring linked
     /// by `sibling`, a field that erases do not use otherwise, because no erase waits for an operation.
-    pub(crate) fn admit_erase(&mut self, operation: Operation, last: Option<OpId>, events: &mut Events) -> OpId {
+    pub(crate) fn admit_erase(&mut self, operation: Operation, last: Option<OpId>, path: &mut impl Path) -> OpId {
         let id = self.admit(operation, OpId::DONE).id;
-        self.note_issue(id, OpId::DONE, events);
+        self.note_issue(id, OpId::DONE, path);
         let first = last.map_or(id, |last| std::mem::replace(&mut self.operations[last.0 as usize].sibling, id));
         self.operations[id as usize].sibling = first;
         OpId(id)
     }
 
     /// Makes the erases of a complete ring pending in their blocks.
-    pub(crate) fn enter_erases(&mut self, last: OpId, events: &mut Events) {
+    pub(crate) fn enter_erases(&mut self, last: OpId, path: &mut impl Path) {
         let mut id = last.0;
         loop {
             id = self.operations[id as usize].sibling;
-            self.enter(id, events);
+            self.enter(id, path);
             if id == last.0 {
                 return;
             }
@@ -177,7 +178,7 @@ impl Timed {
 
     /// Called when all operations before an erase have ended. Queues its whole ring if that holds for every member.
     #[cold] // Once for hundreds of pages.
-    pub(super) fn queue_erase(&mut self, id: u32, events: &mut Events) {
+    pub(super) fn queue_erase(&mut self, id: u32, path: &mut impl Path) {
         let mut member = id;
         loop {
             let Operation { block, sibling, .. } = self.operations[member as usize];
@@ -192,7 +193,7 @@ impl Timed {
         }
         loop {
             let Operation { plane, class, sibling, .. } = self.operations[member as usize];
-            self.enqueue(member, plane, class, events);
+            self.enqueue(member, plane, class, path);
             member = sibling;
             if member == id {
                 return;
@@ -203,7 +204,7 @@ impl Timed {
     /// Enters an operation into the life of its block that it was emitted for: the present one, or the next one if an
     /// erase is pending.
     #[cold] // Reads and programs are nearly always entered when they are issued.
-    pub(super) fn enter(&mut self, id: u32, events: &mut Events) {
+    pub(super) fn enter(&mut self, id: u32, path: &mut impl Path) {
         let Operation { block, ppn, row, plane, class, waits, kind, .. } = self.operations[id as usize];
         let page = self.geometry.page_in_block(ppn);
         let operation = Admitted { id, block, page, plane, class, waits };
@@ -211,12 +212,12 @@ impl Timed {
             return;
         }
         match kind {
-            OperationKind::Read => self.enter_read(operation, events),
+            OperationKind::Read => self.enter_read(operation, path),
             OperationKind::Program | OperationKind::Copyback => {
                 if page == 0 {
                     self.begin_life(block, row > 0);
                 }
-                self.enter_program(operation, events);
+                self.enter_program(operation, path);
             }
             OperationKind::Hold => {
                 self.blocks[block.at()].pending += 1;
@@ -226,7 +227,7 @@ impl Timed {
                 let state = &mut self.blocks[block.at()];
                 state.erase = id;
                 if state.pending == 0 {
-                    self.queue_erase(id, events);
+                    self.queue_erase(id, path);
                 }
             }
         }
@@ -246,25 +247,25 @@ impl Timed {
     /// Counts a read as pending in its block. Queues it unless it waits for another operation or the program of its
     /// page.
     #[inline(always)]
-    fn enter_read(&mut self, read: Admitted, events: &mut Events) {
+    fn enter_read(&mut self, read: Admitted, path: &mut impl Path) {
         let state = &mut self.blocks[read.block.at()];
         state.pending += 1;
         if read.waits != Waits::No {
             self.operations[read.id as usize].waits = Waits::InItsLife;
         } else if read.page < state.programmed {
-            self.enqueue(read.id, read.plane, read.class, events);
+            self.enqueue(read.id, read.plane, read.class, path);
         } else {
-            self.queue_unfinished(read.id, events);
+            self.queue_unfinished(read.id, path);
         }
     }
 
     /// Queues a read whose wait for another operation has ended, unless it also waits for the program of its page.
-    pub(super) fn queue_read(&mut self, id: u32, events: &mut Events) {
+    pub(super) fn queue_read(&mut self, id: u32, path: &mut impl Path) {
         let Operation { block, ppn, plane, class, .. } = self.operations[id as usize];
         if self.geometry.page_in_block(ppn) < self.blocks[block.at()].programmed {
-            self.enqueue(id, plane, class, events);
+            self.enqueue(id, plane, class, path);
         } else {
-            self.queue_unfinished(id, events);
+            self.queue_unfinished(id, path);
         }
     }
 
@@ -275,14 +276,14 @@ impl Timed {
     }
 
     #[inline(always)]
-    fn enter_program(&mut self, program: Admitted, events: &mut Events) {
+    fn enter_program(&mut self, program: Admitted, path: &mut impl Path) {
         let Admitted { id, block, plane, class, waits, .. } = program;
         let state = &mut self.blocks[block.at()];
         state.pending += 1;
         // A program behind others in `programs` is queued with them, in page order.
         if waits == Waits::No && state.programs.head == NO_INDEX && state.takes(class) {
             state.queues(class);
-            self.enqueue(id, plane, class, events);
+            self.enqueue(id, plane, class, path);
         } else {
             append(&mut self.operations, &mut state.programs, id);
         }
@@ -297,7 +298,7 @@ impl Timed {
 
     /// Queues the programs of a block in page order, up to the first that still waits.
     #[inline(always)]
-    pub(super) fn queue_programs(&mut self, block: BlockId, events: &mut Events) {
+    pub(super) fn queue_programs(&mut self, block: BlockId, path: &mut impl Path) {
         loop {
             let state = &mut self.blocks[block.at()];
             let id = state.programs.head;
@@ -308,19 +309,20 @@ impl Timed {
             }
             state.programs.head = std::mem::replace(&mut operation.next, NO_INDEX);
             state.queues(class);
-            self.enqueue(id, plane, class, events);
+            self.enqueue(id, plane, class, path);
         }
     }
 
     #[inline(always)]
-    pub(super) fn enqueue(&mut self, id: u32, plane: PlaneId, class: u8, events: &mut Events) {
+    pub(super) fn enqueue(&mut self, id: u32, plane: PlaneId, class: u8, path: &mut impl Path) {
         let plane = &mut self.planes[plane.at()];
-        events.tell(|| Event::Queued { number: id, die: DieId(plane.die) });
+        path.tell(|| Event::Queued { number: id, die: DieId(plane.die) });
         append(&mut self.operations, &mut plane.queues[class as usize], id);
         let state = &mut self.dies[plane.die as usize];
         state.queued[class as usize] |= plane.bit;
         state.classes |= 1 << class;
-        if (self.begins_while_busy || state.active.is_none()) && !std::mem::replace(&mut state.restless, true) {
+        let may_begin = (!path.is_plain() && self.begins_while_busy) || state.active.is_none();
+        if may_begin && !std::mem::replace(&mut state.restless, true) {
             self.restless.push(plane.die);
         }
     }

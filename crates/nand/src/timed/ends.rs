@@ -1,29 +1,30 @@
-//! Events: the end of an operation, and the operations that can proceed then.
+//! Path: the end of an operation, and the operations that can proceed then.
 
-use crate::{BlockId, Emitted, Events, Origin};
+use crate::{BlockId, Emitted, Origin};
 use flashloom_units::{EventNumber, NO_INDEX, Ns};
 
 use super::{Die, Group, Timed, Used, event};
 use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
+use crate::path::Path;
 
 impl Timed {
     /// Processes the next event, and the following ones up to `until_ns` as long as they affect nothing outside the
     /// array: no operation with a tag has ended, operations are in flight, and nobody observes. Returns the time of the
     /// last one. Appends the tags of ended operations to `completed`.
-    pub(crate) fn step(&mut self, until_ns: Ns, events: &mut Events, completed: &mut Vec<u32>) -> Ns {
+    pub(crate) fn step(&mut self, until_ns: Ns, path: &mut impl Path, completed: &mut Vec<u32>) -> Ns {
         while let Some((at, number, code)) = self.events.pop() {
             self.now = at;
             let index = code & event::INDEX;
             match code & !event::INDEX {
-                event::ARRAY => self.array_ended(index, number, events, completed),
+                event::ARRAY => self.array_ended(index, number, path, completed),
                 event::WAKE => self.rouse(index),
-                _ => self.transferred(index, events, completed),
+                _ => self.transferred(index, path, completed),
             }
-            if !completed.is_empty() || self.in_flight == 0 || events.0.is_some() {
+            if !completed.is_empty() || self.in_flight == 0 || path.recorded().is_some() {
                 break;
             }
-            self.serve_restless(events);
+            self.serve_restless(path);
             if self.events.next_ns().is_none_or(|next_ns| next_ns > until_ns) {
                 break;
             }
@@ -33,35 +34,35 @@ impl Timed {
 
     /// Handles the end of a read's data transfer.
     #[inline(always)]
-    fn transferred(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
+    fn transferred(&mut self, id: u32, path: &mut impl Path, completed: &mut Vec<u32>) {
         let die = self.planes[self.operations[id as usize].plane.at()].die;
         let state = &mut self.dies[die as usize];
         state.transfers -= 1;
         if state.transfers == 0
-            && let Some(group) = state.release(self.now)
+            && let Some(group) = state.release(self.now, path)
         {
             self.used.add(&group, self.now);
         }
-        self.complete(id, events, completed);
+        self.complete(id, path, completed);
         self.rouse(die);
     }
 
     /// Handles the end of a die's array operation, unless a suspension has made the event obsolete.
     #[inline(always)]
-    fn array_ended(&mut self, die: u32, number: EventNumber, events: &mut Events, completed: &mut Vec<u32>) {
+    fn array_ended(&mut self, die: u32, number: EventNumber, path: &mut impl Path, completed: &mut Vec<u32>) {
         let state = &mut self.dies[die as usize];
-        if state.array_event != number {
+        if !path.is_plain() && state.array_event != number {
             return;
         }
         if state.active.is_some_and(|group| group.kind == OperationKind::Read) {
-            return self.send_data(die, events);
+            return self.send_data(die, path);
         }
-        let group = state.release(self.now).expect("the array of an idle die does not end");
+        let group = state.release(self.now, path).expect("the array of an idle die does not end");
         self.used.add(&group, self.now);
         let mut id = group.head;
         let mut planes = 0;
         while id != NO_INDEX {
-            id = self.complete(id, events, completed);
+            id = self.complete(id, path, completed);
             planes += 1;
         }
         let together = if group.kind == OperationKind::Erase { &mut self.used.erases } else { &mut self.used.programs };
@@ -72,11 +73,14 @@ impl Timed {
 
     /// Reads have their data in the page registers: starts the transfers.
     #[inline(always)]
-    fn send_data(&mut self, die: u32, events: &mut Events) {
+    fn send_data(&mut self, die: u32, path: &mut impl Path) {
         let state = &mut self.dies[die as usize];
         let channel = &mut self.channels[state.channel as usize];
         let group = state.active.as_ref();
-        let mut observed = self.host_reads.as_mut().filter(|_| group.is_some_and(|group| group.origin == Origin::Host));
+        let mut observed = self
+            .host_reads
+            .as_mut()
+            .filter(|_| !path.is_plain() && group.is_some_and(|group| group.origin == Origin::Host));
         if let (Some(reads), Some(group)) = (&mut observed, group) {
             reads.array_ns += self.now - group.since;
         }
@@ -97,17 +101,19 @@ impl Timed {
             let end = channel.occupy(self.now, transfer_ns);
             state.transfers += 1;
             self.events.schedule(end, event::TRANSFERRED | id);
-            events.tell(|| Event::Transferring { number: id, ends: end, transfer_ns });
+            path.tell(|| Event::Transferring { number: id, ends: end, transfer_ns });
             id = std::mem::replace(&mut operation.next, NO_INDEX);
         }
     }
 
     /// Ends an operation. Returns the next one of its group.
     #[inline(always)]
-    fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) -> u32 {
-        events.tell(|| Event::Ended { command: self.command(id), failed: self.operations[id as usize].failed });
+    fn complete(&mut self, id: u32, path: &mut impl Path, completed: &mut Vec<u32>) -> u32 {
+        path.tell(|| Event::Ended { command: self.command(id), failed: self.operations[id as usize].failed });
         let operation = &mut self.operations[id as usize];
-        if let Some(known) = &mut self.known.0 {
+        if !path.is_plain()
+            && let Some(known) = &mut self.known.0
+        {
             known.ended(operation, known.sequence + operation.sequence, self.now);
             if operation.failed && operation.is_read() && operation.origin == Origin::Map {
                 self.unreadable_map.push(Emitted { number: id, sequence: operation.sequence });
@@ -122,7 +128,7 @@ impl Timed {
             completed.push(tag);
         }
         if kind == OperationKind::Erase {
-            self.erased(block, events);
+            self.erased(block, path);
             return next;
         }
         let state = &mut self.blocks[block.at()];
@@ -131,26 +137,26 @@ impl Timed {
         if kind != OperationKind::Read {
             state.programmed += 1;
             if state.reads != NO_INDEX || state.programs.head != NO_INDEX {
-                self.queue_held(block, events);
+                self.queue_held(block, path);
             }
             self.drop_row(block);
         }
         if frees_erase {
-            self.queue_erase(self.blocks[block.at()].erase, events);
+            self.queue_erase(self.blocks[block.at()].erase, path);
         }
         if from.is_some() {
             let source = self.geometry.block_of(from);
             // A hold can belong to a life that has not begun only if the source page's program had not ended at
             // emission.
             if before == NO_INDEX || !self.let_go_ahead(source, sequence) {
-                self.let_go(source, events);
+                self.let_go(source, path);
             }
         }
         if waiters != NO_INDEX {
-            if failed && kind == OperationKind::Read {
-                self.free_after_unreadable(waiters, events, completed);
+            if !path.is_plain() && failed && kind == OperationKind::Read {
+                self.free_after_unreadable(waiters, path, completed);
             } else {
-                self.free_waiters(waiters, events);
+                self.free_waiters(waiters, path);
             }
         }
         next
@@ -158,30 +164,30 @@ impl Timed {
 
     /// Continues the operations that wait for an ended one.
     #[inline(always)]
-    pub(super) fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
+    pub(super) fn free_waiters(&mut self, mut waiter: u32, path: &mut impl Path) {
         while waiter != NO_INDEX {
-            waiter = self.free_waiter(waiter, events);
+            waiter = self.free_waiter(waiter, path);
         }
     }
 
     /// Continues one of them; returns the next.
     #[inline(always)]
-    pub(super) fn free_waiter(&mut self, waiter: u32, events: &mut Events) -> u32 {
+    pub(super) fn free_waiter(&mut self, waiter: u32, path: &mut impl Path) -> u32 {
         let operation = &mut self.operations[waiter as usize];
         let waited = std::mem::replace(&mut operation.waits, Waits::No);
         let Operation { sibling, kind, block, .. } = *operation;
         match (kind, waited) {
-            (OperationKind::Read, Waits::InItsLife) => self.queue_read(waiter, events),
+            (OperationKind::Read, Waits::InItsLife) => self.queue_read(waiter, path),
             (OperationKind::Read, _) => {
-                self.queue_ahead(waiter, true, events);
+                self.queue_ahead(waiter, true, path);
             }
-            _ => self.queue_programs(block, events),
+            _ => self.queue_programs(block, path),
         }
         sibling
     }
 
     /// Handles a programmed page: reads that waited for it can enter the queue, and so can programs of another class.
-    fn queue_held(&mut self, block: BlockId, events: &mut Events) {
+    fn queue_held(&mut self, block: BlockId, path: &mut impl Path) {
         let state = &mut self.blocks[block.at()];
         let (programmed, mut read) = (state.programmed, std::mem::replace(&mut state.reads, NO_INDEX));
         while read != NO_INDEX {
@@ -189,28 +195,28 @@ impl Timed {
             let next = std::mem::replace(&mut operation.next, NO_INDEX);
             let Operation { plane, class, .. } = *operation;
             if self.geometry.page_in_block(operation.ppn) < programmed {
-                self.enqueue(read, plane, class, events);
+                self.enqueue(read, plane, class, path);
             } else {
                 self.hold_back(read);
             }
             read = next;
         }
-        self.queue_programs(block, events);
+        self.queue_programs(block, path);
     }
 
     /// Releases the hold of an operation on a block's erase.
     #[inline(always)]
-    pub(super) fn let_go(&mut self, block: BlockId, events: &mut Events) {
+    pub(super) fn let_go(&mut self, block: BlockId, path: &mut impl Path) {
         let state = &mut self.blocks[block.at()];
         state.pending -= 1;
         let erase = state.erase;
         if state.pending == 0 && erase != NO_INDEX {
-            self.queue_erase(erase, events);
+            self.queue_erase(erase, path);
         }
     }
 
     /// Handles an erased block: operations of its next life can proceed, up to the next erase.
-    fn erased(&mut self, block: BlockId, events: &mut Events) {
+    fn erased(&mut self, block: BlockId, path: &mut impl Path) {
         let state = &mut self.blocks[block.at()];
         debug_assert_eq!((state.pending, state.reads, state.programs.head), (0, NO_INDEX, NO_INDEX), "all had ended");
         state.erase = NO_INDEX;
@@ -220,7 +226,7 @@ impl Timed {
             let id = self.blocks[block.at()].later.head;
             let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
             self.blocks[block.at()].later.head = next;
-            self.enter(id, events);
+            self.enter(id, path);
         }
     }
 }
@@ -243,8 +249,8 @@ impl Used {
 impl Die {
     /// Ends the active group of a die, if any, and updates the busy times.
     #[inline(always)]
-    fn release(&mut self, now: Ns) -> Option<Group> {
-        if self.suspended.is_none() {
+    fn release(&mut self, now: Ns, path: &impl Path) -> Option<Group> {
+        if path.is_plain() || self.suspended.is_none() {
             self.busy_ns += now - self.busy_since;
         }
         self.active.take()

@@ -1,30 +1,30 @@
 //! Reads with retries and failed reads: the policy of read reliability is called when a die begins a read. Also the
 //! handling of operations that wait for a read that fails.
 
-use crate::Events;
 use flashloom_units::{NO_INDEX, Ns};
 
 use super::dies::QueuePlace;
 use super::{Group, Timed};
 use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
+use crate::path::Path;
 
 impl Timed {
     /// Begins operations of an array that knows something of its pages: reads may need retries.
     // By itself, so that the group of other arrays is never in memory before it is in its die.
     #[inline(never)]
-    pub(super) fn begin_known(&mut self, die: u32, place: QueuePlace, events: &mut Events) {
-        let mut group = self.take_group(die, place);
-        let longer = if group.kind == OperationKind::Read { self.judge(&mut group) } else { 0 };
-        self.begin_group(die, group, events);
+    pub(super) fn begin_known(&mut self, die: u32, place: QueuePlace, path: &mut impl Path) {
+        let mut group = self.take_group(die, place, path);
+        let longer = if group.kind == OperationKind::Read { self.judge(&mut group, path) } else { 0 };
+        self.begin_group(die, group, path);
         if longer > 0 {
-            self.note_repeated(&group, longer, events);
+            self.note_repeated(&group, longer, path);
         }
     }
 
     /// Calls the policy for the reads of a group that were not decided at emission. Returns the additional array time:
     /// reads on several planes have their data at the same time, so the longest counts.
-    fn judge(&mut self, group: &mut Group) -> Ns {
+    fn judge(&mut self, group: &mut Group, path: &impl Path) -> Ns {
         let Some(reads) = self.known.0.as_deref_mut().and_then(|known| known.reads.as_mut()) else { return 0 };
         let once = group.ends - group.array_from;
         let (mut longest, mut id) = (once, group.head);
@@ -35,7 +35,7 @@ impl Timed {
             } else {
                 reads.count_read(operation.block);
             }
-            let read_ns = self.array_ns.of(operation.block, operation.row, OperationKind::Read);
+            let read_ns = self.array_ns.of(operation.block, operation.row, OperationKind::Read, path);
             longest = longest.max((1 + Ns::from(operation.write)) * read_ns);
             id = operation.next;
         }
@@ -44,8 +44,8 @@ impl Timed {
     }
 
     /// Records the retries of reads, and the array time that they add to their command.
-    fn note_repeated(&self, group: &Group, array_ns: Ns, events: &mut Events) {
-        let Some(events) = &mut events.0 else { return };
+    fn note_repeated(&self, group: &Group, array_ns: Ns, path: &mut impl Path) {
+        let Some(events) = path.recorded() else { return };
         for number in self.members(group) {
             let retries = self.operations[number as usize].write;
             events.push(Event::Repeated { number, retries, array_ns });
@@ -55,13 +55,13 @@ impl Timed {
     /// Handles a read that ended without its data. Host reads ordered after it needed that data to find their page and
     /// end with it; all other operations continue, and so do reads of sectors that the host has written meanwhile.
     #[cold]
-    pub(super) fn free_after_unreadable(&mut self, mut waiter: u32, events: &mut Events, completed: &mut Vec<u32>) {
+    pub(super) fn free_after_unreadable(&mut self, mut waiter: u32, path: &mut impl Path, completed: &mut Vec<u32>) {
         while waiter != NO_INDEX {
             let Operation { sibling, kind, lpn, .. } = self.operations[waiter as usize];
             if kind == OperationKind::Read && lpn.is_some() && !self.is_being_written(waiter) {
-                self.miss(waiter, events, completed);
+                self.miss(waiter, path, completed);
             } else {
-                self.free_waiter(waiter, events);
+                self.free_waiter(waiter, path);
             }
             waiter = sibling;
         }
@@ -75,23 +75,23 @@ impl Timed {
     }
 
     /// Ends a read that no die has begun.
-    fn miss(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
+    fn miss(&mut self, id: u32, path: &mut impl Path, completed: &mut Vec<u32>) {
         let operation = &mut self.operations[id as usize];
         let Operation { block, waits, tag, waiters, .. } = *operation;
         if let Some(known) = &mut self.known.0 {
             known.missed(operation);
         }
-        events.tell(|| Event::Missed { command: self.command(id) });
+        path.tell(|| Event::Missed { command: self.command(id) });
         if tag != NO_INDEX {
             completed.push(tag);
         }
         if waits == Waits::InItsLife {
             self.retire(id);
-            self.let_go(block, events);
+            self.let_go(block, path);
         } else {
             self.unlist(block, id);
             self.retire(id);
         }
-        self.free_waiters(waiters, events);
+        self.free_waiters(waiters, path);
     }
 }

@@ -14,7 +14,8 @@
 //! else on flash; reads that provide data for copies; and reads of pages moved by an uninterrupted job
 //! ([`Urgency::Blocking`](crate::Urgency)), because the die serves nothing else before such a job is over.
 
-use crate::{BlockId, Events, Ppn};
+use crate::path::Path;
+use crate::{BlockId, Ppn};
 use flashloom_units::NO_INDEX;
 use serde::{Deserialize, Serialize};
 
@@ -90,34 +91,34 @@ impl Timed {
     /// Handles a read that is ready but whose page is not programmed: redirects it to the source page, or lets it wait
     /// for the program.
     #[cold]
-    pub(super) fn queue_unfinished(&mut self, id: u32, events: &mut Events) {
+    pub(super) fn queue_unfinished(&mut self, id: u32, path: &mut impl Path) {
         let Operation { block, before, .. } = self.operations[id as usize];
         match self.place_of(id) {
             DataPlace::Source(page) => {
                 // The program that it does not wait for is pending too, so no erase can become ready.
                 self.blocks[block.at()].pending -= 1;
-                self.queue_at(id, page, events);
+                self.queue_at(id, page, path);
             }
             DataPlace::Behind(program) if program == before => self.hold_back(id),
-            DataPlace::Behind(program) => self.wait_behind(id, program, Waits::InItsLife, events),
+            DataPlace::Behind(program) => self.wait_behind(id, program, Waits::InItsLife, path),
         }
     }
 
     /// The same for a read that was emitted for the next life of its block, before that has begun. `is_listed` tells
     /// whether it is in the block's list of later operations. Returns whether it was redirected.
     #[cold]
-    pub(super) fn queue_ahead(&mut self, id: u32, is_listed: bool, events: &mut Events) -> bool {
+    pub(super) fn queue_ahead(&mut self, id: u32, is_listed: bool, path: &mut impl Path) -> bool {
         let Operation { block, before, .. } = self.operations[id as usize];
         match self.place_of(id) {
             DataPlace::Source(page) => {
                 if is_listed {
                     self.unlist(block, id);
                 }
-                self.queue_at(id, page, events);
+                self.queue_at(id, page, path);
                 return true;
             }
             DataPlace::Behind(program) if program == before => {}
-            DataPlace::Behind(program) => self.wait_behind(id, program, Waits::Yes, events),
+            DataPlace::Behind(program) => self.wait_behind(id, program, Waits::Yes, path),
         }
         false
     }
@@ -165,7 +166,7 @@ impl Timed {
     }
 
     /// Redirects a read to another page, whose program has ended and whose block is held for a copy.
-    fn queue_at(&mut self, id: u32, ppn: Ppn, events: &mut Events) {
+    fn queue_at(&mut self, id: u32, ppn: Ppn, path: &mut impl Path) {
         let block = self.geometry.block_of(ppn);
         let state = &mut self.blocks[block.at()];
         debug_assert!(state.pending > 0, "a page that is being copied holds its block");
@@ -178,12 +179,12 @@ impl Timed {
         self.moved_to_other += i64::from(in_other) - i64::from(was_in_other);
         operation.row = (self.geometry.page_in_block(ppn) + offset) as u16;
         let Operation { plane, class, .. } = *operation;
-        self.enqueue(id, plane, class, events);
+        self.enqueue(id, plane, class, path);
     }
 
     /// Lets a read wait for the program of a page that its own page is copied from.
-    fn wait_behind(&mut self, id: u32, program: u32, waits: Waits, events: &mut Events) {
-        events.tell(|| Event::Held { number: id, by: program });
+    fn wait_behind(&mut self, id: u32, program: u32, waits: Waits, path: &mut impl Path) {
+        path.tell(|| Event::Held { number: id, by: program });
         let sibling = std::mem::replace(&mut self.operations[program as usize].waiters, id);
         let operation = &mut self.operations[id as usize];
         (operation.waits, operation.sibling) = (waits, sibling);

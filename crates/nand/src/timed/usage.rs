@@ -36,6 +36,7 @@ impl Nand {
     pub fn observe_host_reads(&mut self) {
         if let Some(timed) = &mut self.timed {
             timed.host_reads.get_or_insert_default();
+            self.choose_path();
         }
     }
 
