@@ -1,9 +1,9 @@
 //! Streams: pages that leave the buffer with a victim because the layer below wants them together.
 //!
 //! ```text
-//! by address:  a run of consecutive dirty pages is cut, from its lowest page on, into streams of n pages. If the lowest
-//!              is REACH streams or more before the victim, the stream begins at the victim instead, or ends with the
-//!              run if that is too short; so a victim costs O(n) look-ups
+//! by address:  a run of consecutive dirty pages is cut, from its lowest page on, into streams of n pages. If the
+//!              lowest is REACH streams or more before the victim, the stream begins at the victim instead, or ends
+//!              with the run if that is too short; so a victim costs O(n) look-ups
 //! by block:    only the first n pages of a logical block are a stream
 //! by time:     n pages that were written within a window (recent.rs)
 //! ```

@@ -66,7 +66,8 @@ proptest! {
     }
 }
 
-/// A drive that nobody looks at, and that has nothing of what few drives have, takes a path of its own through the array.
+/// A drive that nobody looks at, and that has nothing of what few drives have, takes a path of its own through the
+/// array.
 #[test]
 fn a_drive_that_nobody_looks_at_does_what_it_does_before_observers() {
     for seed in 0..200 {

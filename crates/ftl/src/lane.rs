@@ -1,5 +1,5 @@
-//! Lanes: the open blocks of a plane, each for pages that are expected to die together. A lane is a tag of one byte that
-//! a page carries to its place.
+//! Lanes: the open blocks of a plane, each for pages that are expected to die together. A lane is a tag of one byte
+//! that a page carries to its place.
 //!
 //! The part of an FTL that needs a lane declares it, with the rules for its blocks: the allocation (streams, isolated
 //! survivors), hot and cold separation, wear levelling, a map on flash, a mapping with pages of its own. Every plane
