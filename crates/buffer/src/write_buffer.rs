@@ -234,7 +234,7 @@ impl WriteBuffer {
     fn release(&mut self, slot: SlotId) {
         self.set_state(slot, SlotState::Free);
         let entry = &mut self.slots[slot.at()];
-        (entry.lpn, entry.mask, entry.next_free) = (Lpn::NONE, 0, self.free);
+        (entry.lpn, entry.mask, entry.request_pages, entry.next_free) = (Lpn::NONE, 0, 1, self.free);
         self.free = slot.0;
     }
 }

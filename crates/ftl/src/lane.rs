@@ -217,6 +217,8 @@ impl Lanes {
             let to = &mut survivors[declared.lane.at()];
             *to = declared.survivors.unwrap_or(*to);
         }
+        let is_declared = |lane: Lane| declared.iter().any(|declared| declared.lane == lane);
+        assert!(survivors.iter().all(|&lane| is_declared(lane)), "survivors go to a lane that is declared");
         let of_kind = |kind| LaneSet::of(&declared, |declared| declared.kind == kind);
         let map = of_kind(Kind::Map);
         Self {

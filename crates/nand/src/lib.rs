@@ -166,6 +166,7 @@ impl Nand {
     /// Adds bad and failing blocks according to the parameters, drawn from branches of `prng`.
     #[must_use]
     pub fn with_failures(mut self, params: &NandParams, prng: &Prng) -> Self {
+        self.assert_new();
         self.failures = Failures::new(params, prng).map(Box::new);
         self
     }
@@ -173,6 +174,7 @@ impl Nand {
     /// Gives each block and page times of its own, as the parameters say, drawn from a branch of `prng`.
     #[must_use]
     pub fn with_spread(mut self, params: &NandParams, prng: &Prng) -> Self {
+        self.assert_new();
         self.spread = Spread::new(params, prng);
         self
     }
@@ -195,8 +197,14 @@ impl Nand {
         self
     }
 
+    /// What decides the path of operations is known when time starts.
+    fn assert_new(&self) {
+        assert!(self.timed.is_none(), "an array has its parts before its time starts");
+    }
+
     /// The optional data about pages, created on the first call. For an array under construction.
     fn known_anew(&mut self) -> &mut Known {
+        self.assert_new();
         self.is_followed = true;
         self.known.0.get_or_insert_default()
     }

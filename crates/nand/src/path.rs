@@ -2,8 +2,9 @@
 //!
 //! A plain drive has nobody who observes it, and nothing of the following: blocks that can fail, data that is kept
 //! about pages, reads that can fail, another cell mode, times that differ, suspension, cache programs, copyback, reads
-//! that are measured. On its path none of these is asked about. Which path a drive takes follows from its parameters
-//! and observers; both come to the same.
+//! that are measured. On its path none of these is asked about where pages are read and programmed; what is seldom, as
+//! an erase, takes the other. Which path a drive takes follows from its parameters and observers; both come to the
+//! same.
 
 use crate::event::Event;
 

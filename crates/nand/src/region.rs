@@ -206,6 +206,7 @@ impl Nand {
     /// A block has more pages in it than the array's own have, or the array has a third cell mode with it.
     #[must_use]
     pub fn with_cells(mut self, other: CellMode) -> Self {
+        self.assert_new();
         assert!((1..=self.geometry.pages).contains(&other.pages), "a mode of the array's blocks: {other:?}");
         let cells = self.cells.get_or_insert_with(|| Box::new(CellModes::new(&self.geometry, other)));
         assert_eq!(cells.other, other, "an array has one cell mode beside its own");

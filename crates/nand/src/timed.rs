@@ -455,7 +455,8 @@ impl Timed {
         self.events.next_ns()
     }
 
-    /// Lets dies begin operations, then returns the time of the next event. A single copy for all callers.
+    /// Lets dies begin operations, then returns the time of the next event. A single copy for all callers of a
+    /// path.
     #[inline(never)]
     fn serve_emitted(&mut self, path: &mut impl Path) {
         self.serve_restless(path);

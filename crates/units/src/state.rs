@@ -36,6 +36,7 @@ pub trait State {
 
     /// Called when the present state is known to be right: a check may leave out what has not changed since. With
     /// `keeps`, large arrays keep from now on what they change, so that it can be rolled back to ([`roll_back_with`]).
+    /// An implementation by hand passes it on to the parts that have such arrays.
     fn settle(&mut self, _keeps: bool) {}
 }
 

@@ -122,12 +122,12 @@ impl State for Pages {
     fn settle(&mut self, keeps: bool) {
         self.chunks.reset(false);
         let Chunks { shift, mapped, unwritten, before, .. } = &mut self.chunks;
+        *before = keeps.then(Vec::new);
         for (mapped, entries) in mapped.iter_mut().zip(self.map.chunks(1 << *shift)) {
             *mapped = entries.iter().map(|ppn| u16::from(ppn.is_some())).sum();
         }
         *unwritten = mapped.iter().map(|&pages| u64::from(pages)).sum();
         if keeps {
-            *before = Some(Vec::new());
             self.forget_stale();
         }
     }

@@ -279,8 +279,8 @@ impl Timed {
 
     #[inline(always)]
     fn note_start(&self, die: u32, is_staged: bool, path: &mut impl Path) {
-        if let Some(path) = path.recorded() {
-            self.tell_start(die, is_staged, path);
+        if let Some(events) = path.recorded() {
+            self.tell_start(die, is_staged, events);
         }
     }
 

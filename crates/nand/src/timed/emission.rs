@@ -64,7 +64,7 @@ impl Timed {
         self.operations.push(Operation::new(OperationKind::Hold, Ppn::NONE, BlockId::NONE, Origin::Host, NO_INDEX));
     }
 
-    #[inline(always)] // Two callers: emission for the host and emission of copies. `issue_program` likewise.
+    #[inline(always)] // Few callers: emission for the host and of copies, on each path. `issue_program` likewise.
     pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, path: &mut impl Path) -> OpId {
         let read = self.admit(operation, after);
         self.note_issue(read.id, after, path);

@@ -1,4 +1,4 @@
-//! Path: the end of an operation, and the operations that can proceed then.
+//! Events: the end of an operation, and the operations that can proceed then.
 
 use crate::{BlockId, Emitted, Origin};
 use flashloom_units::{EventNumber, NO_INDEX, Ns};

@@ -1,5 +1,4 @@
-//! Saving and loading a store. Planes are saved column by column, one list per field, so that states of earlier
-//! versions still load.
+//! Saving and loading a store. Planes are saved column by column, one list per field.
 
 use flashloom_units::{Reader, State, StateError, Writer};
 use serde::Serialize;
@@ -79,7 +78,7 @@ impl State for PageStore {
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         let Self { pages, blocks, planes, frontiers, opened_for, allocator, collector, heat, .. } = self;
-        let Self { failures, cache, units, report, .. } = self;
+        let Self { failures, cache, units, report, lanes, .. } = self;
         let geometry = blocks.geometry;
         pages.load(from)?;
         within("blocks", blocks.load(from))?;
@@ -95,6 +94,12 @@ impl State for PageStore {
         load_column(from, planes, "jobs", |plane| &mut plane.job)?;
         load_column(from, planes, "map_jobs", |plane| &mut plane.map_job)?;
         load_column(from, planes, "openings", |plane| &mut plane.openings)?;
+        let of_jobs = planes.iter().flat_map(|plane| [plane.job, plane.map_job]).flatten().map(|job| job.lane);
+        let mut all = opened_for.iter().copied().chain(of_jobs);
+        if let Some(lane) = all.find(|&lane| !lanes.known.has(lane)) {
+            let found = format!("lane {}", lane.at());
+            return Err(from.error("lanes that are declared", found).within("lanes"));
+        }
         failures.is_worn_out = within("is_worn_out", from.value())?;
         collector.turn = within("background", from.below(geometry.total_planes().into()))?;
         failures.evacuations = within("evacuations", from.list(geometry.total_blocks()))?;
