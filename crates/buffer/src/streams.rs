@@ -31,7 +31,7 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// Streams of so many pages with consecutive addresses.
+    /// Streams of `pages` consecutive logical pages.
     pub const fn consecutive(pages: u32) -> Self {
         Self { pages, block_pages: None, window_ns: None }
     }
@@ -51,7 +51,7 @@ impl Streams {
         Self { wanted: Gather::consecutive(1), by_time: None }
     }
 
-    /// Changes what is searched for, in a buffer of so many slots.
+    /// Sets the streams to search for. `slots` is the number of slots of the buffer.
     pub(crate) fn set(&mut self, wanted: Gather, slots: u32) {
         self.wanted = wanted;
         if let Some(window_ns) = wanted.window_ns {

@@ -17,7 +17,7 @@ impl PageHints {
     /// Nothing is known.
     pub const NONE: Self = Self::of_request(1);
 
-    /// Of a page that came with a request of so many pages.
+    /// The hints of a page of a request with `request_pages` pages.
     pub const fn of_request(request_pages: u32) -> Self {
         Self { request_pages, stream: NO_INDEX }
     }

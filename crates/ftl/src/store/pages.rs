@@ -118,7 +118,7 @@ impl State for Pages {
         Ok(())
     }
 
-    /// Takes all chunks for unwritten.
+    /// Marks all chunks as unwritten.
     fn settle(&mut self, keeps: bool) {
         self.chunks.reset(false);
         let Chunks { shift, mapped, unwritten, before, .. } = &mut self.chunks;

@@ -83,8 +83,8 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// Called with the host pages that a collection is about to move: their entries will change.
     fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
 
-    /// Whether the cache takes another page for that of a translated entry, so that its data is found with a second
-    /// read. Called for each read of the page, for the host or for a partial write, unless the translation has just
+    /// Whether the cache predicts a wrong page for a translated entry, so that a second read has to find its data.
+    /// Called for each read of the page, for the host or for a partial write, unless the translation has just
     /// read the translation page.
     fn mispredicts(&mut self, _lpn: Lpn, _map: &[Ppn]) -> bool {
         false

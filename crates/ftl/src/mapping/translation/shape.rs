@@ -40,7 +40,7 @@ impl MapShape {
         shape.with_blocks(geometry.total_blocks() as u32, geometry.pages)
     }
 
-    /// The same map of so many blocks of `pages` pages.
+    /// The same map of a drive with `blocks` blocks of `pages` pages.
     #[must_use]
     pub const fn with_blocks(self, blocks: u32, pages: u32) -> Self {
         Self { by_pages: Divisor::new(pages), blocks, ..self }

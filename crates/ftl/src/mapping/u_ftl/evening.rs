@@ -28,7 +28,7 @@ impl ExtentMap {
         }
     }
 
-    /// Divides a node into as many as hold its entries, and sees that each has a changed leaf below it.
+    /// Divides a node until none of its parts has too many entries. Each part gets a changed leaf below it.
     fn divide(&mut self, store: &mut PageStore, nand: &mut Nand, (node, level): (Node, usize)) {
         let mut left = node;
         let mut parts = vec![node];
