@@ -61,7 +61,7 @@ pub struct Evicted {
     pub mask: u32,
     /// Size in pages of the request that wrote the page last ([`WriteBuffer::came_with`]); 1 if it is not known.
     pub request_pages: u16,
-    /// Its stream among those that leave together, if these are found by time ([`Gather::window_ns`]); [`NO_INDEX`] if
+    /// Its stream among those that leave together, if these are found by time (`Gather::window_ns`); [`NO_INDEX`] if
     /// it is in none.
     pub stream: u32,
 }

@@ -90,7 +90,7 @@ pub trait MapCache: State + Send + Sized + 'static {
         false
     }
 
-    /// Values of the mapping's statistics that follow [`STATISTICS`].
+    /// Values of the mapping's statistics that follow [`STATISTICS`](super::STATISTICS).
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
