@@ -7,8 +7,11 @@
 //! everything seldom goes deep anywhere. The checks are those of a verified run, which know nothing of the FTL.
 
 use crate::support::Run;
-use crate::support::random::{pick, random_requests, random_setup, seeds_asked_for};
+use std::collections::BTreeSet;
+
+use crate::support::random::{pick, random_requests, random_setup, seeds_asked_for, with_random_values};
 use flashloom_device::{DriveSetup, Outcome, Reason};
+use flashloom_ftl::mapping;
 use flashloom_nand::{Suspend, reliability};
 use flashloom_units::{MS, Prng};
 use flashloom_workload::{Op, Pace};
@@ -97,6 +100,43 @@ fn a_drive_that_nobody_looks_at_does_what_it_does_before_observers() {
         plain += u32::from(seed % 4 > 0);
     }
     assert!(plain > 60, "{plain} drives are plain");
+}
+
+/// Writes a drive of each mapping in turn, whose blocks fail, until it has worn out or the requests have ended; tells
+/// the mapping, and whether it has. None for a drive that there is not.
+fn wear_out(seed: u64, count: usize) -> Option<(&'static str, bool)> {
+    let mut prng = Prng::new(seed);
+    let mut setup = random_setup(&mut prng);
+    let mappings = mapping::builtin();
+    let policies = mappings.policies();
+    setup.ftl.mapping = with_random_values(&mut prng, &policies[seed as usize % policies.len()]);
+    let nand = &mut setup.device.nand;
+    (nand.blocks, nand.pages) = (pick(&mut prng, &[16, 24]), pick(&mut prng, &[3, 4, 8]));
+    nand.bad_blocks = pick(&mut prng, &[0.0, 0.05]);
+    nand.program_failures = pick(&mut prng, &[0.0003, 0.003, 0.03]);
+    nand.erase_failures = pick(&mut prng, &[0.003, 0.03]);
+    setup.ftl.prng = prng.branch("failures");
+    setup.ftl.profile(&setup.device.space()).ok()?;
+    let name = setup.ftl.mapping.name();
+    Some((name, run_on(setup, &mut prng, count).end_of_life.is_some()))
+}
+
+#[test]
+fn drives_of_every_mapping_wear_out_with_all_that_they_hold() {
+    let (mut worn, mappings) = (BTreeSet::new(), mapping::builtin().policies().len());
+    for seed in 0..20 * mappings as u64 {
+        worn.extend(wear_out(seed, 1_500).filter(|&(_, is_worn)| is_worn).map(|(name, _)| name));
+    }
+    assert_eq!(worn.len(), mappings, "{worn:?}");
+}
+
+/// The same for the seeds that the environment asks for.
+#[test]
+fn as_many_runs_as_are_asked_for_wear_drives_out() {
+    let found: Vec<_> = seeds_asked_for().filter_map(|seed| wear_out(seed, 6_000)).collect();
+    let worn = found.iter().filter(|(_, is_worn)| *is_worn).count();
+    println!("{} drives, {worn} of them worn out", found.len());
+    assert!(worn * 2 >= found.len());
 }
 
 /// Regression: after an idle step had ended a merge, the whole merge was counted as the wait of the next page, which

@@ -406,7 +406,7 @@ fn only_flash_that_keeps_what_it_was_is_rolled_back() {
     assert!(run.engine().load_aged(&rest, aged).is_err(), "a new drive needs all of the state");
     let drive = Drive::over(&run.setup, engine.into_spent_flash()).unwrap();
     let found = Engine::bare(drive, 1, 0).roll_back(&rest, aged).unwrap_err().to_string();
-    assert!(found.contains("expected a map that keeps what it was, found one that does not"), "{found}");
+    assert!(found.contains("expected an array that keeps what it was, found one that does not"), "{found}");
     let mut checked = Run::new(DriveSetup { verify: true, ..run.setup.clone() }).engine();
     checked.precondition(&ageing, &mut |_| {});
     assert!(checked.save_for_rollback().is_err(), "what is verified is not handed on");

@@ -157,7 +157,7 @@ impl Data {
         match self {
             Self::Host { page, base } => (page, base),
             Self::Copy(from) => (HostPage::NONE, from),
-            Self::Map { page, base } => (HostPage { write: page + 1, ..HostPage::NONE }, base),
+            Self::Map { base, .. } => (HostPage::NONE, base),
             Self::Filler => (HostPage::NONE, Ppn::NONE),
         }
     }

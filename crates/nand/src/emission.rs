@@ -1,5 +1,6 @@
 //! What an FTL emits: reads, programs, copies and erases, which are counted, judged and, in timed mode, queued.
 
+use crate::known::Note;
 use crate::operation::Operation;
 use crate::path::{Path, Plain};
 use crate::reads::PageOfLife;
@@ -30,35 +31,35 @@ impl Nand {
     }
 
     fn emit_read(&mut self, read: Read) -> OpId {
-        if self.judges { self.emit_judged_read(read) } else { self.emit_read_as(read, 0, false) }
+        if self.judges { self.emit_judged_read(read) } else { self.emit_read_as(read, Note::Nothing, false) }
     }
 
     #[cold]
     fn emit_judged_read(&mut self, read: Read) -> OpId {
-        let (write, failed) = self.ask(&read);
-        self.emit_read_as(read, write, failed)
+        let (note, failed) = self.ask(&read);
+        self.emit_read_as(read, note, failed)
     }
 
-    /// Emits a read with known retries, or [`Operation::NOT_ASKED`], and known success.
+    /// Emits a read of which that is known, also whether it fails if the policy was asked.
     #[inline(always)]
-    fn emit_read_as(&mut self, read: Read, write: u32, failed: bool) -> OpId {
+    fn emit_read_as(&mut self, read: Read, note: Note, failed: bool) -> OpId {
         let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
         // Built separately for each use, so that it is written directly to its destination.
         let read = |row| {
             let blank = Operation::new(OperationKind::Read, ppn, block, origin, tag);
-            Operation { lpn, mask, urgency, write, failed, row, ..blank }
+            Operation { lpn, mask, urgency, failed, row, ..blank }
         };
         if let (true, Some(timed)) = (self.is_plain, &mut self.timed) {
-            return timed.issue_read(read(0), after, &mut Plain);
+            return timed.issue_read(read(0), Note::Nothing, after, &mut Plain);
         }
         let row = self.row_of(block, CellModes::reads);
         if let Some(timed) = &mut self.timed {
-            return timed.issue_read(read(row), after, &mut self.events);
+            return timed.issue_read(read(row), note, after, &mut self.events);
         }
         if after == OpId::UNREADABLE && lpn.is_some() {
             self.miss(&read(row));
-        } else if self.do_at_once(read(row)) && origin == Origin::Map {
+        } else if self.do_at_once(read(row), note) && origin == Origin::Map {
             return OpId::UNREADABLE;
         }
         OpId::DONE
@@ -66,12 +67,12 @@ impl Nand {
 
     /// Decides a read when it is emitted: its retries, and whether it fails. Host reads and reads of the map are
     /// decided when they are executed.
-    fn ask(&mut self, read: &Read) -> (u32, bool) {
+    fn ask(&mut self, read: &Read) -> (Note, bool) {
         if read.lpn.is_some() || read.origin == Origin::Map {
-            return (Operation::NOT_ASKED, false);
+            return (Note::NotAsked, false);
         }
         let Reading { retries, is_readable } = self.ask_copy(read.ppn, read.origin);
-        (retries.into(), !is_readable)
+        (Note::Repeats(retries), !is_readable)
     }
 
     /// Decides the read of a page that provides data for a program.
@@ -151,17 +152,18 @@ impl Nand {
             Operation { lpn, write, mask, from, urgency, failed, row, ..blank }
         };
         if let (true, Some(timed)) = (self.is_plain, &mut self.timed) {
-            return Status::new(failed, timed.issue_program(program(0), after, &mut Plain));
+            return Status::new(failed, timed.issue_program(program(0), Note::Nothing, after, &mut Plain));
         }
         if self.judges && from.is_some() && !matches!(data, Data::Map { .. }) {
             self.copy_lost(from, ppn, mask);
         }
         let row = self.row_of(block, CellModes::programs);
         self.note_first(block, page);
+        let note = if let Data::Map { page, .. } = data { Note::MapPage(page) } else { Note::Nothing };
         if let Some(timed) = &mut self.timed {
-            return Status::new(failed, timed.issue_program(program(row), after, &mut self.events));
+            return Status::new(failed, timed.issue_program(program(row), note, after, &mut self.events));
         }
-        self.do_at_once(program(row));
+        self.do_at_once(program(row), note);
         Status::new(failed, OpId::DONE)
     }
 
@@ -174,9 +176,9 @@ impl Nand {
     }
 
     /// Counting mode: ends an operation when it is emitted, and reports it to observers. Returns whether it failed.
-    fn do_at_once(&mut self, mut operation: Operation) -> bool {
+    fn do_at_once(&mut self, mut operation: Operation, note: Note) -> bool {
         if let Some(known) = &mut self.known.0 {
-            known.do_at_once(&mut operation);
+            known.do_at_once(&mut operation, note);
         }
         if self.is_watched() {
             let command = self.command_at_once(&operation);
@@ -242,9 +244,10 @@ impl Nand {
             let (source, to) = (self.geometry.block_of(from), self.geometry.page(block, page));
             let read = Operation::new(OperationKind::Read, from, source, origin, Self::NO_TAG);
             let read = Operation { mask: self.geometry.full_mask(), urgency, ..read };
-            let after = timed.issue_read(read, OpId::DONE, &mut Plain);
+            let after = timed.issue_read(read, Note::Nothing, OpId::DONE, &mut Plain);
             let program = Operation::new(OperationKind::Program, to, block, origin, Self::NO_TAG);
-            return Status::new(failed, timed.issue_program(Operation { from, urgency, ..program }, after, &mut Plain));
+            let program = Operation { from, urgency, ..program };
+            return Status::new(failed, timed.issue_program(program, Note::Nothing, after, &mut Plain));
         }
         if self.judges {
             return self.emit_judged_copy(copy, failed);
@@ -279,16 +282,17 @@ impl Nand {
         if is_as_it_is && timed.can_copy_back(from, source, block) {
             let copyback = Operation::new(OperationKind::Copyback, to, block, origin, Self::NO_TAG);
             let operation = Operation { from, urgency, failed, row, ..copyback };
-            return Status::new(failed, timed.issue_program(operation, OpId::DONE, events));
+            return Status::new(failed, timed.issue_program(operation, Note::Nothing, OpId::DONE, events));
         }
         let read = Operation::new(OperationKind::Read, from, source, origin, Self::NO_TAG);
-        let (mask, write, row_read) = (geometry.full_mask(), retries.into(), row_of_source);
-        let read = Operation { mask, urgency, write, failed: !is_readable, row: row_read, ..read };
-        let after = timed.issue_read(read, OpId::DONE, events);
+        let (mask, row_read) = (geometry.full_mask(), row_of_source);
+        let read = Operation { mask, urgency, failed: !is_readable, row: row_read, ..read };
+        let after = timed.issue_read(read, Note::Repeats(retries), OpId::DONE, events);
         let program = Operation::new(OperationKind::Program, to, block, origin, Self::NO_TAG);
         // A failed program stores nothing.
         let from = if failed { Ppn::NONE } else { from };
-        Status::new(failed, timed.issue_program(Operation { from, urgency, failed, row, ..program }, after, events))
+        let program = Operation { from, urgency, failed, row, ..program };
+        Status::new(failed, timed.issue_program(program, Note::Nothing, after, events))
     }
 
     /// Counts copies to the pages `first` and following of a block at once. Returns false, and counts nothing, if
@@ -319,7 +323,7 @@ impl Nand {
         if let Some(timed) = &mut self.timed {
             return Status::new(failed, timed.issue_erase(erase, &mut self.events));
         }
-        self.do_at_once(erase);
+        self.do_at_once(erase, Note::Nothing);
         Status::new(failed, OpId::DONE)
     }
 
@@ -334,7 +338,7 @@ impl Nand {
             match &mut self.timed {
                 Some(timed) => last = Some(timed.admit_erase(erase, last, &mut self.events)),
                 None => {
-                    self.do_at_once(erase);
+                    self.do_at_once(erase, Note::Nothing);
                 }
             }
         }

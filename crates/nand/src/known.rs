@@ -1,10 +1,32 @@
 //! Optional data about physical pages, behind one pointer that is null if nobody needs it.
 
+use serde::{Deserialize, Serialize};
+
 use flashloom_units::{Ns, Reader, State, StateError, Writer};
 
 use crate::labels::Labels;
 use crate::operation::Operation;
 use crate::reads::{MOST_COUNTED, Reads};
+
+/// What is known of one operation, beside what every array knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Note {
+    /// Nothing.
+    Nothing,
+    /// A program of this page of the map.
+    MapPage(u32),
+    /// A read that will be repeated so often.
+    Repeats(u16),
+    /// A read whose repetitions are decided when it is begun, by the policy of read reliability.
+    NotAsked,
+}
+
+impl Note {
+    /// How often a read is repeated, as far as that is decided.
+    pub(crate) fn repeats(self) -> u16 {
+        if let Self::Repeats(times) = self { times } else { 0 }
+    }
+}
 
 /// Optional data about pages.
 #[derive(Default)]
@@ -13,6 +35,8 @@ pub(crate) struct Known {
     pub(crate) labels: Option<Labels>,
     /// Data for a policy of read reliability.
     pub(crate) reads: Option<Reads>,
+    /// Notes of the operations in flight, by number.
+    pub(crate) notes: Vec<Note>,
     /// Number of operations before time began.
     pub(crate) sequence: u64,
     /// Tags of reads that have ended without their data and have not been taken, and the sectors that they lack.
@@ -25,18 +49,20 @@ pub(crate) struct MaybeKnown(pub(crate) Option<Box<Known>>);
 
 impl State for MaybeKnown {
     fn save(&self, to: &mut Writer) {
-        if let Some(Known { labels, reads, sequence, unreadable }) = self.0.as_deref() {
+        if let Some(Known { labels, reads, notes, sequence, unreadable }) = self.0.as_deref() {
             debug_assert!(unreadable.is_empty(), "they are taken as soon as they are told of");
             labels.save(to);
             reads.save(to);
+            to.value(notes);
             to.value(sequence);
         }
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        if let Some(Known { labels, reads, sequence, .. }) = self.0.as_deref_mut() {
+        if let Some(Known { labels, reads, notes, sequence, .. }) = self.0.as_deref_mut() {
             labels.load(from)?;
             reads.load(from)?;
+            *notes = from.value()?;
             *sequence = from.value()?;
         }
         Ok(())
@@ -44,11 +70,32 @@ impl State for MaybeKnown {
 }
 
 impl Known {
+    /// Notes what is known of an operation in flight.
+    #[cold]
+    pub(crate) fn note(&mut self, number: u32, note: Note) {
+        let notes = self.notes.len().max(number as usize + 1);
+        self.notes.resize(notes, Note::Nothing);
+        self.notes[number as usize] = note;
+    }
+
+    /// Decides an operation that ends at once or that a die begins, which may be a read that the policy was not asked
+    /// about. Returns what is known of it then.
+    pub(crate) fn begin(&mut self, operation: &mut Operation, note: Note, now: Ns) -> Note {
+        let Some(reads) = self.reads.as_mut().filter(|_| operation.is_read()) else { return note };
+        if note != Note::NotAsked {
+            reads.count_read(operation.block);
+            return note;
+        }
+        let reading = reads.take(now, operation);
+        operation.failed = !reading.is_readable;
+        Note::Repeats(reading.retries)
+    }
+
     /// Handles the end of an operation; `sequence` is its number in order of emission.
     #[cold]
-    pub(crate) fn ended(&mut self, operation: &Operation, sequence: u64, now: Ns) {
+    pub(crate) fn ended(&mut self, operation: &Operation, note: Note, sequence: u64, now: Ns) {
         if let Some(labels) = &mut self.labels {
-            labels.ended(operation, sequence);
+            labels.ended(operation, note, sequence);
         }
         if let Some(reads) = &mut self.reads {
             reads.ended(operation, now);
@@ -63,6 +110,7 @@ impl Known {
     /// Time ends after this number of operations.
     pub(crate) fn stop_timing(&mut self, operations: u64) {
         self.sequence += operations;
+        self.notes.clear();
         if let Some(reads) = &mut self.reads {
             reads.forget_ages();
         }
@@ -77,18 +125,11 @@ impl Known {
         self.reads.as_ref().map_or(Ok(()), |reads| reads.check_loaded(erase_counts))
     }
 
-    /// Handles an operation in counting mode, where it ends when it is emitted. The policy is called for reads.
+    /// Handles an operation in counting mode, where it ends when it is emitted.
     #[cold]
-    pub(crate) fn do_at_once(&mut self, operation: &mut Operation) {
-        match &mut self.reads {
-            Some(reads) if operation.is_read() && operation.write == Operation::NOT_ASKED => {
-                let reading = reads.take(0, operation);
-                (operation.write, operation.failed) = (reading.retries.into(), !reading.is_readable);
-            }
-            Some(reads) if operation.is_read() => reads.count_read(operation.block),
-            _ => {}
-        }
-        self.ended(operation, self.sequence, 0);
+    pub(crate) fn do_at_once(&mut self, operation: &mut Operation, note: Note) {
+        let note = self.begin(operation, note, 0);
+        self.ended(operation, note, self.sequence, 0);
         self.sequence += 1;
     }
 

@@ -4,6 +4,7 @@ use flashloom_units::{Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
+use crate::known::Note;
 use crate::operation::Operation;
 use crate::{BlockId, Geometry, Lpn, Ppn};
 
@@ -74,10 +75,10 @@ impl Labels {
     }
 
     /// Handles the end of an operation.
-    pub(crate) fn ended(&mut self, operation: &Operation, sequence: u64) {
+    pub(crate) fn ended(&mut self, operation: &Operation, note: Note, sequence: u64) {
         match operation.kind {
             OperationKind::Program | OperationKind::Copyback => {
-                let content = (!operation.failed).then(|| self.content(operation));
+                let content = (!operation.failed).then(|| self.content(operation, note));
                 self.pages[operation.ppn.at()] = content.map(|content| OutOfBand { content, sequence });
             }
             OperationKind::Erase => self.erased(operation.block),
@@ -86,12 +87,12 @@ impl Labels {
     }
 
     /// Contents written by a program. The source page of a copy is still there, because its block is held.
-    fn content(&self, program: &Operation) -> PageContent {
-        match program.map_page() {
+    fn content(&self, program: &Operation, note: Note) -> PageContent {
+        match note {
+            Note::MapPage(page) => PageContent::Map(page),
             _ if program.lpn.is_some() => PageContent::Host(program.lpn),
-            Some(page) => PageContent::Map(page),
-            None if program.from.is_none() => PageContent::Filler,
-            None => self.pages[program.from.at()].map_or(PageContent::Filler, |copied| copied.content),
+            _ if program.from.is_none() => PageContent::Filler,
+            _ => self.pages[program.from.at()].map_or(PageContent::Filler, |copied| copied.content),
         }
     }
 

@@ -170,8 +170,7 @@ pub(crate) struct Operation {
     pub(crate) from: Ppn,
     /// The logical page that a read returns or a program writes, or none.
     pub(crate) lpn: Lpn,
-    /// For a host program, the sequence number of the write; for a program of the map, its page number from 1; for a
-    /// read, its retries or [`Self::NOT_ASKED`].
+    /// For a host program, the sequence number of the write; else 0.
     pub(crate) write: u32,
     pub(crate) mask: u32,
     pub(crate) tag: u32,
@@ -205,8 +204,6 @@ const _: () = assert!(size_of::<Operation>() == 64);
 impl Operation {
     /// The sequence number of an operation that has ended.
     pub(crate) const ENDED: u64 = u64::MAX;
-    /// Marks the retries of a read as unknown: the policy is called when a die begins the read.
-    pub(crate) const NOT_ASKED: u32 = u32::MAX;
 
     pub(crate) fn new(kind: OperationKind, ppn: Ppn, block: BlockId, origin: Origin, tag: u32) -> Self {
         Self {
@@ -237,15 +234,9 @@ impl Operation {
         self.kind == OperationKind::Read
     }
 
-    /// The map page that a program writes, if any.
-    pub(crate) fn map_page(&self) -> Option<u32> {
-        if self.lpn.is_some() || self.is_read() { None } else { self.write.checked_sub(1) }
-    }
-
     /// The operation as observers see it, on an array whose blocks have so many pages.
     pub(crate) fn command(&self, number: u32, die: DieId, pages: u32) -> Command {
-        let Self { kind, ppn, block, from, lpn, mask, origin, urgency, tag, .. } = *self;
-        let write = if lpn.is_some() && !self.is_read() { self.write } else { 0 };
+        let Self { kind, ppn, block, from, lpn, write, mask, origin, urgency, tag, .. } = *self;
         let in_other_mode = u32::from(self.row) >= pages;
         Command { number, kind, ppn, block, die, from, lpn, write, mask, origin, urgency, tag, in_other_mode }
     }

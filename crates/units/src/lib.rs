@@ -23,6 +23,7 @@ mod quantity;
 mod refusal;
 mod state;
 mod statistic;
+mod tracked;
 mod violation;
 mod visible;
 
@@ -52,6 +53,7 @@ pub use state::{
     save_with,
 };
 pub use statistic::{Best, Figure, Figures, Shown, Statistic, Unit};
+pub use tracked::Tracked;
 pub use violation::Violation;
 pub use visible::{
     MOST_SHOWN, visible, visible_bytes, visible_json, visible_line, visible_message, visible_path, visible_whole_line,

@@ -10,8 +10,8 @@
 //! an identifier that the configuration has no room for, by its field and place. What several fields say of one thing
 //! is checked by their owner, once all of them are loaded.
 //!
-//! A value can also be *rolled back* to a state that it was in ([`roll_back_with`]): large arrays are put back by their
-//! owner, which keeps what it has changed since, and everything else is loaded.
+//! A value can also be *rolled back* to a state that it was in ([`roll_back_with`]): large arrays keep what they have
+//! changed since and put themselves back ([`Tracked`](crate::Tracked)), and everything else is loaded.
 
 use std::fmt;
 
@@ -282,14 +282,19 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether the value is rolled back: its owner then puts back the arrays of [`Writer::rolled_back`], and calls
-    /// [`Self::skip_rolled_back`] for each. The state is one that it was in: what it says need not be checked again.
+    /// Whether the value is rolled back. The state is one that it was in: what it says need not be checked again.
     pub fn rolls_back(&self) -> bool {
         self.rolls_back
     }
 
+    /// [`Self::ids`] of an array that [`Writer::rolled_back`] has written. If the value is rolled back, its owner puts
+    /// the array back, and nothing is read.
+    pub fn rolled_back_ids<T: Word + Id>(&mut self, ids: &mut [T], bound: u64) -> Result<(), StateError> {
+        if self.rolls_back { self.skip_rolled_back::<T>(ids.len()) } else { self.ids(ids, bound) }
+    }
+
     /// Passes over an array of so many words that [`Writer::rolled_back`] has written, or has left out.
-    pub fn skip_rolled_back<T: Word>(&mut self, words: usize) -> Result<(), StateError> {
+    pub(crate) fn skip_rolled_back<T: Word>(&mut self, words: usize) -> Result<(), StateError> {
         let saved: usize = self.value()?;
         if saved != 0 && saved != words {
             return Err(self.error(format!("{words} entries, or none"), saved.to_string()));

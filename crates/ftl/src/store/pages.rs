@@ -1,25 +1,22 @@
-//! The map, its inverse and the valid bits, the check that they agree, and the way back to an earlier map.
+//! The map, its inverse and the valid bits, and the check that they agree.
 //!
 //! ```text
-//! set:        an entry of the map is changed, and the chunk of the map that it is in is marked as written
-//! check:      every entry of a chunk that was written: its page names it in the inverse map, and is valid; the mapped
-//!             pages of the chunks add up to those that are counted
-//! roll back:  if it is asked to, `set` keeps what a chunk was before it is written for the first time. The way back
-//!             puts these chunks into the map, and each of their entries into the inverse
+//! set:    an entry of the map is changed, and the chunk of the map that it is in is marked as written
+//! check:  every entry of a chunk that was written: its page names it in the inverse map, and is valid; the mapped pages
+//!         of the chunks add up to those that are counted
 //! ```
 //!
-//! [`Pages::set`] is the only way to change an entry, so that a chunk without a mark is what it was when it was known
-//! to be right: empty, filled in closed form, or loaded and checked. In a run that is verified, and in tests, every
-//! chunk is checked.
+//! A chunk without a mark is what it was when it was known to be right ([`Tracked`]): empty, filled in closed form, or
+//! loaded and checked. In a run that is verified, and in tests, every chunk is checked.
 //!
-//! Why the chunks of the map suffice for the inverse: the entry of a page that was valid then changes only when the
-//! page is programmed again, after its block was erased; before that its address was mapped to another page or to none,
-//! by `set`. Entries of pages that are not valid are left as they are: nothing reads them.
+//! Why the chunks of the map suffice for the inverse, which is put back by them: the entry of a page that was valid then
+//! changes only when the page is programmed again, after its block was erased; before that its address was mapped to
+//! another page or to none, by `set`. Entries of pages that are not valid are left as they are: nothing reads them.
 //!
-//! O(1) a page; a way back takes O(what was written), and there are at most [`MOST_CHUNKS`] marks.
+//! O(1) a page.
 
 use flashloom_nand::{BlockId, Geometry, Lpn, PlaneId, Ppn};
-use flashloom_units::{Reader, State, StateError, Violation, Writer, ensure, prefetch, violation};
+use flashloom_units::{Reader, State, StateError, Tracked, Violation, Writer, ensure, prefetch, violation};
 
 use super::Blocks;
 use super::valid_pages::ValidPages;
@@ -28,105 +25,51 @@ use super::valid_pages::ValidPages;
 /// blocks at a time, too many streams for the processor's own prefetcher.
 pub(crate) const REVERSE_AHEAD: usize = 16;
 
-/// Fewest entries of the map in a chunk, as a power of two: those of one line of the processor's cache.
-const LEAST_SHIFT: u32 = 4;
-/// Most chunks: their marks then stay in the processor's first cache.
-const MOST_CHUNKS: u64 = 1 << 17;
-
 /// The map of a store, its inverse, and the valid bits.
 pub(crate) struct Pages {
-    map: Vec<Ppn>,
+    map: Tracked<Ppn>,
     pub(crate) reverse: Vec<Lpn>,
     pub(crate) mapped: u64,
     pub(crate) valid: ValidPages,
-    chunks: Chunks,
-}
-
-/// What is known of the chunks of the map.
-struct Chunks {
-    /// Entries in a chunk, as a power of two.
-    shift: u32,
-    /// A bit for each whether entries were changed: looked at with every page written.
-    is_written: Vec<u64>,
-    /// Those that were, in the order in which they were written first.
-    written: Vec<u32>,
-    /// The mapped pages of those that were not, each and together.
-    mapped: Vec<u16>,
-    unwritten: u64,
-    /// Whether the others are checked, too.
+    settled: Settled,
+    /// Whether chunks that were not written are checked, too.
     checks_all: bool,
-    /// What the entries of those that were written were before, one chunk after the other, if the map can be rolled
-    /// back.
-    before: Option<Vec<Ppn>>,
 }
 
-impl Chunks {
-    fn new(entries: u64, checks_all: bool) -> Self {
-        let shift = entries.div_ceil(MOST_CHUNKS).next_power_of_two().trailing_zeros().max(LEAST_SHIFT);
-        let chunks = entries.div_ceil(1 << shift) as usize;
-        let (is_written, written) = (vec![0; chunks.div_ceil(64)], Vec::with_capacity(chunks));
-        let mapped = vec![0; chunks];
-        Self { shift, is_written, written, mapped, unwritten: 0, checks_all, before: None }
-    }
-
-    #[inline(always)]
-    fn is_written(&self, chunk: usize) -> bool {
-        self.is_written[chunk / 64] >> (chunk % 64) & 1 != 0
-    }
-
-    /// Takes all for unwritten or for written.
-    fn reset(&mut self, are_written: bool) {
-        self.is_written.fill(if are_written { u64::MAX } else { 0 });
-        self.written.clear();
-        let written = if are_written { self.mapped.len() as u32 } else { 0 };
-        self.written.extend(0..written);
-    }
-
-    /// Number of entries, of all chunks but perhaps the last.
-    fn entries(&self) -> usize {
-        1 << self.shift
-    }
+/// The mapped pages when the map was known to be right.
+struct Settled {
+    of_chunk: Vec<u16>,
+    all: u64,
 }
 
 impl State for Pages {
     fn save(&self, to: &mut Writer) {
-        let Self { map, reverse, mapped, valid, chunks: _ } = self;
-        to.rolled_back(map);
+        let Self { map, reverse, mapped, valid, settled: _, checks_all: _ } = self;
+        map.save(to);
         to.rolled_back(reverse);
         valid.save(to);
         to.value(mapped);
     }
 
-    /// All chunks that are loaded count as written.
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         let within = |name: &'static str| move |error: StateError| error.within(name);
-        if from.rolls_back() {
-            from.skip_rolled_back::<Ppn>(self.map.len()).map_err(within("map"))?;
-            from.skip_rolled_back::<Lpn>(self.reverse.len()).map_err(within("reverse"))?;
-            if !self.roll_back() {
-                return Err(from.error("a map that keeps what it was".to_owned(), "one that does not".to_owned()));
-            }
-        } else {
-            self.chunks.before = None;
-            self.chunks.unwritten = 0;
-            self.chunks.reset(true);
-            from.ids(&mut self.map, self.reverse.len() as u64).map_err(within("map"))?;
-            from.ids(&mut self.reverse, self.map.len() as u64).map_err(within("reverse"))?;
-        }
+        self.put_inverse_back();
+        self.map.load_ids(from, self.reverse.len() as u64).map_err(within("map"))?;
+        from.rolled_back_ids(&mut self.reverse, self.map.len() as u64).map_err(within("reverse"))?;
         self.valid.load(from).map_err(within("valid"))?;
         self.mapped = from.value().map_err(within("mapped"))?;
+        if from.rolls_back() {
+            self.forget_stale();
+        }
         Ok(())
     }
 
-    /// Marks all chunks as unwritten.
     fn settle(&mut self, keeps: bool) {
-        self.chunks.reset(false);
-        let Chunks { shift, mapped, unwritten, before, .. } = &mut self.chunks;
-        *before = keeps.then(Vec::new);
-        for (mapped, entries) in mapped.iter_mut().zip(self.map.chunks(1 << *shift)) {
+        self.map.settle(keeps);
+        for (mapped, entries) in self.settled.of_chunk.iter_mut().zip(self.map.chunks(self.map.chunk_entries())) {
             *mapped = entries.iter().map(|ppn| u16::from(ppn.is_some())).sum();
         }
-        *unwritten = mapped.iter().map(|&pages| u64::from(pages)).sum();
+        self.settled.all = self.settled.of_chunk.iter().map(|&pages| u64::from(pages)).sum();
         if keeps {
             self.forget_stale();
         }
@@ -136,12 +79,15 @@ impl State for Pages {
 impl Pages {
     /// Nothing is mapped. `checks_all` is for a run that is verified.
     pub(crate) fn new(geometry: &Geometry, mapped_by: u64, checks_all: bool) -> Self {
+        let map = Tracked::new(vec![Ppn::NONE; mapped_by as usize]);
+        let of_chunk = vec![0; map.len().div_ceil(map.chunk_entries())];
         Self {
-            map: vec![Ppn::NONE; mapped_by as usize],
+            map,
             reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
             mapped: 0,
             valid: ValidPages::new(geometry),
-            chunks: Chunks::new(mapped_by, checks_all),
+            settled: Settled { of_chunk, all: 0 },
+            checks_all,
         }
     }
 
@@ -233,36 +179,13 @@ impl Pages {
 
     /// Whether every entry is checked, not only those that were written.
     pub(crate) fn checks_all(&self) -> bool {
-        self.chunks.checks_all
+        self.checks_all
     }
 
     /// Changes an entry of the map.
     #[inline(always)]
     pub(crate) fn set(&mut self, lpn: Lpn, ppn: Ppn) {
-        let chunk = lpn.at() >> self.chunks.shift;
-        if !self.chunks.is_written(chunk) {
-            self.write_first(chunk);
-        }
-        self.map[lpn.at()] = ppn;
-    }
-
-    /// Marks a chunk as written, just before it is.
-    #[cold]
-    #[inline(never)]
-    fn write_first(&mut self, chunk: usize) {
-        let entries = self.range_of(chunk);
-        let Chunks { is_written, written, mapped, unwritten, before, .. } = &mut self.chunks;
-        is_written[chunk / 64] |= 1 << (chunk % 64);
-        written.push(chunk as u32);
-        *unwritten -= u64::from(mapped[chunk]);
-        if let Some(before) = before {
-            before.extend_from_slice(&self.map[entries]);
-        }
-    }
-
-    fn range_of(&self, chunk: usize) -> std::ops::Range<usize> {
-        let first = chunk * self.chunks.entries();
-        first..self.map.len().min(first + self.chunks.entries())
+        self.map.set(lpn.at(), ppn);
     }
 
     /// Changes entries of an empty map: consecutive ones from `first` on, in rounds. Each place of a round has its next
@@ -274,7 +197,7 @@ impl Pages {
             let lpns = (lpn..).step_by(places.len());
             of_place.zip(lpns).take(rounds as usize).for_each(|(entry, lpn)| *entry = Lpn(lpn));
         }
-        for entries in self.map[first.at()..][..pages].chunks_exact_mut(places.len()) {
+        for entries in self.map.settled_mut()[first.at()..][..pages].chunks_exact_mut(places.len()) {
             for (entry, (ppn, step)) in entries.iter_mut().zip(&mut *places) {
                 *entry = *ppn;
                 ppn.0 += *step;
@@ -282,34 +205,21 @@ impl Pages {
         }
         let (mut from, end) = (first.at(), first.at() + pages);
         while from < end {
-            let to = (from + 1).next_multiple_of(self.chunks.entries()).min(end);
-            self.chunks.mapped[from >> self.chunks.shift] += (to - from) as u16;
+            let to = (from + 1).next_multiple_of(self.map.chunk_entries()).min(end);
+            self.settled.of_chunk[self.map.chunk_of(from)] += (to - from) as u16;
             from = to;
         }
-        self.chunks.unwritten += pages as u64;
+        self.settled.all += pages as u64;
         self.mapped += pages as u64;
     }
 
-    /// Puts back what was kept; returns false if nothing was to be kept.
-    fn roll_back(&mut self) -> bool {
-        let Some(mut before) = self.chunks.before.take() else { return false };
-        let (mut written, mut entries) = (std::mem::take(&mut self.chunks.written), &before[..]);
-        for chunk in written.drain(..).map(|chunk| chunk as usize) {
-            let range = self.range_of(chunk);
-            let (of_chunk, rest) = entries.split_at(range.len());
-            entries = rest;
-            self.chunks.unwritten += u64::from(self.chunks.mapped[chunk]);
-            for (lpn, &ppn) in (range.start as u32..).zip(of_chunk).filter(|(_, ppn)| ppn.is_some()) {
+    /// Puts the entries of the inverse back whose pages were mapped when the map was settled, if it keeps what it was.
+    fn put_inverse_back(&mut self) {
+        for (first, entries) in self.map.before() {
+            for (lpn, &ppn) in (first as u32..).zip(entries).filter(|(_, ppn)| ppn.is_some()) {
                 self.reverse[ppn.at()] = Lpn(lpn);
             }
-            self.map[range].copy_from_slice(of_chunk);
         }
-        before.clear();
-        self.chunks.written = written;
-        self.chunks.reset(false);
-        self.chunks.before = Some(before);
-        self.forget_stale();
-        true
     }
 
     /// Where assertions are checked, takes the owner from pages that are not valid: whoever reads it is found.
@@ -364,12 +274,13 @@ impl Pages {
     /// Checks that every mapped page of the chunks that were written is the valid copy of its address, and the number
     /// of mapped pages.
     pub(crate) fn check(&self) -> Result<(), Violation> {
-        let mut mapped = self.chunks.unwritten;
-        if self.chunks.checks_all {
+        let mut mapped = self.settled.all;
+        if self.checks_all {
             mapped = self.check_entries(0..self.map.len())?;
         } else {
-            for &chunk in &self.chunks.written {
-                mapped += self.check_entries(self.range_of(chunk as usize))?;
+            for chunk in self.map.written() {
+                mapped -= u64::from(self.settled.of_chunk[chunk]);
+                mapped += self.check_entries(self.map.range_of(chunk))?;
             }
         }
         ensure!(mapped == self.mapped, "page map: {mapped} entries, but {} counted", self.mapped);
@@ -394,7 +305,8 @@ mod tests {
     use flashloom_nand::{NandParams, PlaneId};
     use flashloom_units::{ParamSet, load_with, roll_back_with, save_for_rollback, save_with};
 
-    const CHUNK: usize = 1 << LEAST_SHIFT;
+    /// Entries of a chunk of so short a map.
+    const CHUNK: usize = 16;
 
     /// A map of a few chunks on one plane, filled in closed form, in which only written chunks are checked.
     fn filled() -> Pages {
@@ -415,8 +327,8 @@ mod tests {
         pages.mapped += u64::from(old.is_none());
         pages.set(lpn, to);
         // What a mutant of `set` does that writes elsewhere: its mark is that of the page, its entry another one.
-        pages.map[lpn.at()] = old;
-        pages.map[entry] = to;
+        pages.map.settled_mut()[lpn.at()] = old;
+        pages.map.settled_mut()[entry] = to;
         pages.reverse[to.at()] = lpn;
         pages.valid.insert(PlaneId(0), to);
     }
@@ -440,31 +352,26 @@ mod tests {
     #[test]
     fn a_map_that_is_trusted_is_checked_where_it_is_written_and_one_that_is_loaded_everywhere() {
         let mut pages = filled();
-        pages.chunks.mapped.fill(0);
-        pages.chunks.unwritten = 0;
+        (pages.settled.all, pages.settled.of_chunk) = (0, vec![0; 4]);
         pages.settle(false);
         assert_eq!(pages.check(), Ok(()), "the pages of all chunks are counted");
         write(&mut pages, Lpn(5), Ppn(4 * CHUNK as u32), 6);
         assert!(pages.check().is_err());
         let mut pages = filled();
-        pages.map[CHUNK + 1] = Ppn(3);
+        pages.map.settled_mut()[CHUNK + 1] = Ppn(3);
         let saved = save_with(|to| pages.save(to));
         load_with(&saved.unwrap(), |from| pages.load(from)).unwrap();
         assert!(pages.check().is_err(), "nobody has checked what was loaded");
     }
 
     #[test]
-    fn a_map_is_rolled_back_from_every_chunk_and_as_often_as_it_is_asked_to() {
+    fn an_inverse_is_rolled_back_with_its_map() {
         let mut pages = filled();
-        // The last chunk is cut off, and has an entry that is mapped.
-        (pages.map, pages.chunks) = (vec![Ppn::NONE; 3 * CHUNK + 9], Chunks::new(3 * CHUNK as u64 + 9, false));
-        (pages.mapped, pages.valid) = (0, filled().valid);
-        pages.fill(Lpn(0), 3 * CHUNK as u32 + 7, &mut [(Ppn(0), 1)]);
         pages.settle(true);
         let (state, rest) = (save_with(|to| pages.save(to)).unwrap(), save_for_rollback(|to| pages.save(to)).unwrap());
         let both = 4 * (pages.map.len() + pages.reverse.len());
         assert!(rest.len() <= state.len() - both, "neither map nor inverse");
-        let map = |pages: &Pages| (pages.map.clone(), pages.reverse.clone(), pages.check());
+        let map = |pages: &Pages| (pages.map.to_vec(), pages.reverse.clone(), pages.check());
         let before = map(&pages);
         let last = 3 * CHUNK as u32;
         for (round, state) in [&rest, &state, &rest].into_iter().enumerate() {
@@ -487,31 +394,14 @@ mod tests {
             roll_back_with(state, |from| pages.load(from)).unwrap();
             assert_eq!(map(&pages), before, "round {round}");
         }
-        // A state of another map, and a map that keeps nothing.
-        let other = save_with(|to| to.rolled_back(&[Ppn(0)])).unwrap();
-        assert!(roll_back_with(&other, |from| pages.load(from)).unwrap_err().expected.contains("57 entries, or"));
-        load_with(&state, |from| pages.load(from)).unwrap();
-        assert!(roll_back_with(&state, |from| pages.load(from)).is_err(), "what is loaded is not kept");
-    }
-
-    #[test]
-    fn chunks_are_as_small_as_their_number_allows() {
-        let shape = |entries| {
-            let chunks = Chunks::new(entries, false);
-            (chunks.entries() as u64, chunks.mapped.len() as u64)
-        };
-        assert_eq!([1, 16, 17].map(shape), [(16, 1), (16, 1), (16, 2)]);
-        assert_eq!(shape(16 * MOST_CHUNKS), (16, MOST_CHUNKS));
-        assert_eq!(shape(16 * MOST_CHUNKS + 1), (32, MOST_CHUNKS / 2 + 1));
-        assert_eq!(shape(1 << 32), (1 << 15, MOST_CHUNKS), "the count of a chunk fits 16 bits");
     }
 
     #[test]
     fn chunks_that_nobody_wrote_are_checked_where_all_are() {
         let mut pages = filled();
-        pages.map[CHUNK + 1] = Ppn(3);
+        pages.map.settled_mut()[CHUNK + 1] = Ppn(3);
         assert_eq!(pages.check(), Ok(()), "no write leads to this");
-        pages.chunks.checks_all = true;
+        pages.checks_all = true;
         assert!(pages.check().is_err());
     }
 }

@@ -8,6 +8,7 @@ use flashloom_units::NO_INDEX;
 
 use super::{BLOCKING, HOST_READS, List, Timed, event};
 use crate::event::{Command, Event, OperationKind};
+use crate::known::Note;
 use crate::operation::{Operation, Waits};
 use crate::path::Path;
 
@@ -65,8 +66,9 @@ impl Timed {
     }
 
     #[inline(always)] // Few callers: emission for the host and of copies, on each path. `issue_program` likewise.
-    pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, path: &mut impl Path) -> OpId {
+    pub(crate) fn issue_read(&mut self, operation: Operation, note: Note, after: OpId, path: &mut impl Path) -> OpId {
         let read = self.admit(operation, after);
+        self.note_known(read.id, note, path);
         self.note_issue(read.id, after, path);
         let state = &self.blocks[read.block.at()];
         if state.erase == NO_INDEX && read.page < state.programmed {
@@ -89,9 +91,16 @@ impl Timed {
     }
 
     #[inline(always)]
-    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, path: &mut impl Path) -> OpId {
+    pub(crate) fn issue_program(
+        &mut self,
+        operation: Operation,
+        note: Note,
+        after: OpId,
+        path: &mut impl Path,
+    ) -> OpId {
         let from = operation.from;
         let program = self.admit(operation, after);
+        self.note_known(program.id, note, path);
         self.note_issue(program.id, after, path);
         self.note_program(program.id, program.block, program.page);
         if !self.comes_later(program) {
@@ -115,6 +124,15 @@ impl Timed {
     fn begin_life(&mut self, block: BlockId, in_other_mode: bool) {
         if let Some(in_other) = self.in_other.get_mut(block.at()) {
             *in_other = in_other_mode;
+        }
+    }
+
+    #[inline(always)]
+    fn note_known(&mut self, id: u32, note: Note, path: &impl Path) {
+        if !path.is_plain()
+            && let Some(known) = &mut self.known.0
+        {
+            known.note(id, note);
         }
     }
 

@@ -5,6 +5,7 @@ use flashloom_units::{EventNumber, NO_INDEX, Ns};
 
 use super::{Die, Group, Timed, Used, event};
 use crate::event::{Event, OperationKind};
+use crate::known::Note;
 use crate::operation::{Operation, Waits};
 use crate::path::Path;
 
@@ -114,7 +115,8 @@ impl Timed {
         if !path.is_plain()
             && let Some(known) = &mut self.known.0
         {
-            known.ended(operation, known.sequence + operation.sequence, self.now);
+            let note = known.notes.get(id as usize).copied().unwrap_or(Note::Nothing);
+            known.ended(operation, note, known.sequence + operation.sequence, self.now);
             if operation.failed && operation.is_read() && operation.origin == Origin::Map {
                 self.unreadable_map.push(Emitted { number: id, sequence: operation.sequence });
             }

@@ -25,18 +25,14 @@ impl Timed {
     /// Calls the policy for the reads of a group that were not decided at emission. Returns the additional array time:
     /// reads on several planes have their data at the same time, so the longest counts.
     fn judge(&mut self, group: &mut Group, path: &impl Path) -> Ns {
-        let Some(reads) = self.known.0.as_deref_mut().and_then(|known| known.reads.as_mut()) else { return 0 };
+        let Some(known) = self.known.0.as_deref_mut().filter(|known| known.reads.is_some()) else { return 0 };
         let once = group.ends - group.array_from;
         let (mut longest, mut id) = (once, group.head);
         while let Some(operation) = self.operations.get_mut(id as usize) {
-            if operation.write == Operation::NOT_ASKED {
-                let reading = reads.take(self.now, operation);
-                (operation.write, operation.failed) = (reading.retries.into(), !reading.is_readable);
-            } else {
-                reads.count_read(operation.block);
-            }
+            let note = known.begin(operation, known.notes[id as usize], self.now);
+            known.notes[id as usize] = note;
             let read_ns = self.array_ns.of(operation.block, operation.row, OperationKind::Read, path);
-            longest = longest.max((1 + Ns::from(operation.write)) * read_ns);
+            longest = longest.max((1 + Ns::from(note.repeats())) * read_ns);
             id = operation.next;
         }
         group.ends = group.array_from + longest;
@@ -45,9 +41,9 @@ impl Timed {
 
     /// Records the retries of reads, and the array time that they add to their command.
     fn note_repeated(&self, group: &Group, array_ns: Ns, path: &mut impl Path) {
-        let Some(events) = path.recorded() else { return };
+        let (Some(events), Some(known)) = (path.recorded(), &self.known.0) else { return };
         for number in self.members(group) {
-            let retries = self.operations[number as usize].write;
+            let retries = known.notes[number as usize].repeats().into();
             events.push(Event::Repeated { number, retries, array_ns });
         }
     }
