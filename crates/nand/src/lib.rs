@@ -215,6 +215,11 @@ impl Nand {
         self.known().and_then(|known| known.labels.as_ref()).and_then(|labels| labels.get(ppn))
     }
 
+    /// Whether it keeps out-of-band data ([`Self::out_of_band`]).
+    pub fn keeps_out_of_band(&self) -> bool {
+        self.known().is_some_and(|known| known.labels.is_some())
+    }
+
     /// Counters of reads that did not succeed at once; `None` for an array whose reads always do.
     pub fn read_counts(&self) -> Option<ReadCounts> {
         self.known().and_then(|known| known.reads.as_ref()).map(|reads| reads.counts)

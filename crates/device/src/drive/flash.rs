@@ -2,8 +2,8 @@
 
 use flashloom_buffer::SlotId;
 use flashloom_ftl::{Mapping, ObservedRead, PageHints, PageWrite, WantedStreams};
-use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Refused};
-use flashloom_units::{Ns, Violation};
+use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PageContent, Refused};
+use flashloom_units::{Ns, Violation, violation};
 use flashloom_verify::Verifier;
 
 use super::commands::CommandId;
@@ -73,6 +73,27 @@ impl Flash {
     pub(crate) fn check(&self) -> Result<(), Violation> {
         self.nand.check()?;
         self.ftl.check()
+    }
+
+    /// The checks of a verified run beside [`Self::check`]: FTL and array say the same of every block, and out-of-band
+    /// data names the page that is there.
+    pub(crate) fn check_whole(&self) -> Result<(), Violation> {
+        self.ftl.check_loaded(&self.nand)?;
+        if !self.nand.keeps_out_of_band() {
+            return Ok(());
+        }
+        for lpn in (0..self.logical_pages).map(Lpn) {
+            let Some(ppn) = self.ftl.place_of(lpn) else { continue };
+            let found = self.nand.out_of_band(ppn).map(|label| label.content);
+            if found != Some(PageContent::Host(lpn)) {
+                return Err(violation!(
+                    "drive: page {} holds logical page {}, and its label says {found:?}",
+                    ppn.0,
+                    lpn.0
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Checks a loaded state.

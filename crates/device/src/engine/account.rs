@@ -148,8 +148,8 @@ impl Engine {
         }
     }
 
-    /// Checks that all counters add up: requests, merges, operations by origin, valid pages. Call when the engine is
-    /// idle.
+    /// Checks that all counters add up: requests, merges, operations by origin, valid pages; in a verified run also that
+    /// FTL and array agree about every block and page. Call when the engine is idle.
     ///
     /// # Errors
     /// The first counter that does not add up, with its values.
@@ -164,7 +164,10 @@ impl Engine {
         self.host.check()?;
         self.splits.check()?;
         self.drive.check()?;
-        self.looking.verifier.as_ref().map_or(Ok(()), |verifier| verifier.check())?;
+        if let Some(verifier) = &self.looking.verifier {
+            verifier.check()?;
+            self.drive.flash.check_whole()?;
+        }
         self.looking.anatomy.as_ref().map_or(Ok(()), |anatomy| anatomy.check())?;
         let counts = self.drive.nand().counts();
         let report = self.drive.ftl().report();
