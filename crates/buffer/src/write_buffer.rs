@@ -290,14 +290,18 @@ impl WriteBuffer {
     /// holds all of them.
     pub fn read(&mut self, lpn: Lpn, wanted: u32) -> Option<(SlotId, u32)> {
         self.report.page_reads += 1;
-        let slot = self.slot_of(lpn)?;
-        let Slot { mask, state, .. } = self.slots[slot.at()];
-        if matches!(state, SlotState::Dirty | SlotState::Clean) {
+        let (slot, held) = self.holds_of(lpn, wanted)?;
+        if matches!(self.state(slot), SlotState::Dirty | SlotState::Clean) {
             self.order.read(slot, lpn);
         }
-        let held = mask & wanted;
         self.report.read_hits += u64::from(held == wanted);
         Some((slot, held))
+    }
+
+    /// The slot of a page, and the mask of those of the wanted sectors that it holds; nothing is counted.
+    pub fn holds_of(&self, lpn: Lpn, wanted: u32) -> Option<(SlotId, u32)> {
+        let slot = self.slot_of(lpn)?;
+        Some((slot, self.slots[slot.at()].mask & wanted))
     }
 
     /// True if a page that is read from flash is to be cached: the replacement policy caches reads, and the buffer

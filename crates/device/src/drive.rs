@@ -163,14 +163,20 @@ impl Drive {
                 Some(missing) => buffered.not_filled(now, (slot, missing), interface, flash),
                 None => buffered.filled(now, slot, interface, flash),
             },
-            (Waiter::Cached(slot), _) => {
+            (Waiter::Cached(slot), path) => {
                 let missing = flash.take_unreadable(waiter);
                 let (lpn, readers) = flash.page_cached(slot, missing.is_none());
                 for (reader, mask) in readers {
                     flash.tell(|| DriveEvent::CacheFilled { command: reader });
                     match missing {
                         Some(missing) if mask & missing != 0 => interface.page_unreadable(now, reader, flash),
-                        Some(_) => interface.read_again(now, reader, lpn, mask, flash),
+                        Some(_) => {
+                            let left = match path {
+                                DataPath::Buffered(buffered) => buffered.not_written_since(reader, lpn, mask, flash),
+                                DataPath::Direct => mask,
+                            };
+                            interface.read_again(now, reader, lpn, left, flash);
+                        }
                         None => interface.page_done(now, reader, flash),
                     }
                 }

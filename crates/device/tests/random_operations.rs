@@ -146,6 +146,19 @@ fn a_page_after_idle_time_waits_no_longer_than_any_page_can() {
     run(9_004_496, 3_000);
 }
 
+/// Regression: a copy that ended before its source had the label of a filler.
+#[test]
+fn a_copy_that_ends_before_the_program_of_its_source_has_the_label_of_both() {
+    run(11_003_054, 3_000);
+}
+
+/// Regression: a read that was given up because other sectors of its page were lost returned what flash held, and not
+/// what the host had written to the buffer meanwhile.
+#[test]
+fn a_read_that_is_repeated_sees_what_was_written_meanwhile() {
+    assert_eq!(wear_out(12_015_582, 6_000).map(|(mapping, _)| mapping), Some("superblock-ftl"));
+}
+
 /// The same for the seeds that the environment asks for.
 #[test]
 fn as_many_runs_as_are_asked_for() {

@@ -6,8 +6,8 @@ use crate::path::{Path, Plain};
 use crate::reads::PageOfLife;
 use crate::region::CellModes;
 use crate::{
-    BlockId, Command, Data, Emitted, Erase, Event, HostPage, Nand, OpId, OperationKind, Origin, PageCopy, Ppn, Program,
-    Read, Reading, Status, Urgency,
+    BlockId, Command, Data, Emitted, Erase, Event, HostPage, Nand, OpId, OperationKind, Origin, PageContent, PageCopy,
+    Ppn, Program, Read, Reading, Status, Urgency,
 };
 
 impl Nand {
@@ -159,7 +159,7 @@ impl Nand {
         }
         let row = self.row_of(block, CellModes::programs);
         self.note_first(block, page);
-        let note = if let Data::Map { page, .. } = data { Note::MapPage(page) } else { Note::Nothing };
+        let note = if let Data::Map { page, .. } = data { Note::Holds(PageContent::Map(page)) } else { Note::Nothing };
         if let Some(timed) = &mut self.timed {
             return Status::new(failed, timed.issue_program(program(row), note, after, &mut self.events));
         }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use flashloom_units::{Ns, Reader, State, StateError, Writer};
 
-use crate::labels::Labels;
+use crate::event::OperationKind;
+use crate::labels::{Labels, PageContent};
 use crate::operation::Operation;
 use crate::reads::{MOST_COUNTED, Reads};
 
@@ -13,8 +14,8 @@ use crate::reads::{MOST_COUNTED, Reads};
 pub(crate) enum Note {
     /// Nothing.
     Nothing,
-    /// A program of this page of the map.
-    MapPage(u32),
+    /// A program of a page with these contents.
+    Holds(PageContent),
     /// A read that will be repeated so often.
     Repeats(u16),
     /// A read whose repetitions are decided when it is begun, by the policy of read reliability.
@@ -22,6 +23,11 @@ pub(crate) enum Note {
 }
 
 impl Note {
+    /// The contents of a page that is programmed.
+    pub(crate) fn content(self) -> PageContent {
+        if let Self::Holds(content) = self { content } else { PageContent::Filler }
+    }
+
     /// How often a read is repeated, as far as that is decided.
     pub(crate) fn repeats(self) -> u16 {
         if let Self::Repeats(times) = self { times } else { 0 }
@@ -70,6 +76,19 @@ impl State for MaybeKnown {
 }
 
 impl Known {
+    /// What a program writes, as the FTL sees it when it emits the program: a copy may end before its source has, whose
+    /// data then comes from where the source is copied from. `writer` is the program of the source, if it is in flight.
+    pub(crate) fn written(&self, program: &Operation, note: Note, writer: Option<u32>) -> Note {
+        let Some(labels) = &self.labels else { return Note::Nothing };
+        match writer {
+            _ if note != Note::Nothing => note,
+            _ if program.lpn.is_some() => Note::Holds(PageContent::Host(program.lpn)),
+            _ if program.from.is_none() => Note::Holds(PageContent::Filler),
+            Some(number) => self.notes[number as usize],
+            None => Note::Holds(labels.get(program.from).map_or(PageContent::Filler, |label| label.content)),
+        }
+    }
+
     /// Notes what is known of an operation in flight.
     #[cold]
     pub(crate) fn note(&mut self, number: u32, note: Note) {
@@ -128,7 +147,10 @@ impl Known {
     /// Handles an operation in counting mode, where it ends when it is emitted.
     #[cold]
     pub(crate) fn do_at_once(&mut self, operation: &mut Operation, note: Note) {
-        let note = self.begin(operation, note, 0);
+        let note = match operation.kind {
+            OperationKind::Program | OperationKind::Copyback => self.written(operation, note, None),
+            _ => self.begin(operation, note, 0),
+        };
         self.ended(operation, note, self.sequence, 0);
         self.sequence += 1;
     }

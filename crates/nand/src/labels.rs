@@ -78,21 +78,11 @@ impl Labels {
     pub(crate) fn ended(&mut self, operation: &Operation, note: Note, sequence: u64) {
         match operation.kind {
             OperationKind::Program | OperationKind::Copyback => {
-                let content = (!operation.failed).then(|| self.content(operation, note));
-                self.pages[operation.ppn.at()] = content.map(|content| OutOfBand { content, sequence });
+                let label = OutOfBand { content: note.content(), sequence };
+                self.pages[operation.ppn.at()] = (!operation.failed).then_some(label);
             }
             OperationKind::Erase => self.erased(operation.block),
             OperationKind::Read | OperationKind::Hold => {}
-        }
-    }
-
-    /// Contents written by a program. The source page of a copy is still there, because its block is held.
-    fn content(&self, program: &Operation, note: Note) -> PageContent {
-        match note {
-            Note::MapPage(page) => PageContent::Map(page),
-            _ if program.lpn.is_some() => PageContent::Host(program.lpn),
-            _ if program.from.is_none() => PageContent::Filler,
-            _ => self.pages[program.from.at()].map_or(PageContent::Filler, |copied| copied.content),
         }
     }
 

@@ -372,6 +372,15 @@ impl Buffered {
         self.use_room(now, interface, flash);
     }
 
+    /// The sectors of a page that a command reads from flash once more: the others were written since it asked for them,
+    /// and are in the buffer.
+    #[cold]
+    pub(super) fn not_written_since(&self, id: CommandId, lpn: Lpn, wanted: u32, flash: &mut Flash) -> u32 {
+        let Some((slot, mask)) = self.buffer.holds_of(lpn, wanted) else { return wanted };
+        flash.tell(|| DriveEvent::ReadBuffered { command: id, lpn, mask, slot });
+        wanted & !mask
+    }
+
     /// A page could not be read into a slot as a whole: frees the slot. Reads the sectors that its command asked for,
     /// if it is others that are missing.
     #[cold]
@@ -388,7 +397,8 @@ impl Buffered {
         if wanted & missing != 0 {
             interface.page_unreadable(now, reader, flash);
         } else {
-            interface.read_again(now, reader, lpn, wanted, flash);
+            let left = self.not_written_since(reader, lpn, wanted, flash);
+            interface.read_again(now, reader, lpn, left, flash);
         }
         self.use_room(now, interface, flash);
     }

@@ -134,10 +134,13 @@ impl HostInterface {
         }
     }
 
-    /// Reads the sectors that a command asked for by themselves, because others of their page could not be read.
+    /// Reads the sectors that a command asked for by themselves, because others of their page could not be read; there
+    /// may be none left.
     #[cold]
     pub(super) fn read_again(&mut self, now: Ns, id: CommandId, lpn: Lpn, mask: u32, flash: &mut Flash) {
-        if flash.ftl.is_mapped(lpn) {
+        if mask == 0 {
+            self.page_done(now, id, flash);
+        } else if flash.ftl.is_mapped(lpn) {
             flash.read(now, id, lpn, mask, None);
         } else {
             self.read_unmapped(id, lpn, mask, flash);

@@ -100,7 +100,9 @@ impl Timed {
     ) -> OpId {
         let from = operation.from;
         let program = self.admit(operation, after);
-        self.note_known(program.id, note, path);
+        if !path.is_plain() {
+            self.note_written(program.id, note);
+        }
         self.note_issue(program.id, after, path);
         self.note_program(program.id, program.block, program.page);
         if !self.comes_later(program) {
@@ -134,6 +136,16 @@ impl Timed {
         {
             known.note(id, note);
         }
+    }
+
+    /// Notes what a program writes, if the array keeps that.
+    fn note_written(&mut self, id: u32, note: Note) {
+        let program = &self.operations[id as usize];
+        let Some(known) = self.known.0.as_deref().filter(|known| known.labels.is_some()) else { return };
+        let source = Some(program.from).filter(|from| from.is_some());
+        let writer = |from| self.program_of(self.geometry.block_of(from), self.geometry.page_in_block(from));
+        let note = known.written(program, note, source.map(writer).filter(|&writer| writer != NO_INDEX));
+        self.known.0.iter_mut().for_each(|known| known.note(id, note));
     }
 
     #[inline(always)]
