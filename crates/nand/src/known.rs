@@ -114,7 +114,7 @@ impl Known {
     #[cold]
     pub(crate) fn ended(&mut self, operation: &Operation, note: Note, sequence: u64, now: Ns) {
         if let Some(labels) = &mut self.labels {
-            labels.ended(operation, note, sequence);
+            labels.ended(operation, note.content(), sequence);
         }
         if let Some(reads) = &mut self.reads {
             reads.ended(operation, now);

@@ -4,7 +4,6 @@ use flashloom_units::{Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
-use crate::known::Note;
 use crate::operation::Operation;
 use crate::{BlockId, Geometry, Lpn, Ppn};
 
@@ -74,11 +73,11 @@ impl Labels {
         Ok(())
     }
 
-    /// Handles the end of an operation.
-    pub(crate) fn ended(&mut self, operation: &Operation, note: Note, sequence: u64) {
+    /// Handles the end of an operation; a program wrote `content`.
+    pub(crate) fn ended(&mut self, operation: &Operation, content: PageContent, sequence: u64) {
         match operation.kind {
             OperationKind::Program | OperationKind::Copyback => {
-                let label = OutOfBand { content: note.content(), sequence };
+                let label = OutOfBand { content, sequence };
                 self.pages[operation.ppn.at()] = (!operation.failed).then_some(label);
             }
             OperationKind::Erase => self.erased(operation.block),

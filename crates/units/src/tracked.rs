@@ -7,8 +7,8 @@
 //! roll back:  the chunks that are marked are put back
 //! ```
 //!
-//! [`Tracked::set`] is the only way to change an entry of a settled array, so that a chunk without a mark is what it was
-//! when it was known to be right. O(1) an entry; a way back takes O(what was written), and there are at most
+//! [`Tracked::set`] is the only way to change an entry of a settled array, so that a chunk without a mark is what it
+//! was when it was known to be right. O(1) an entry; a way back takes O(what was written), and there are at most
 //! [`MOST_CHUNKS`] marks.
 
 use std::ops::{Deref, Range};

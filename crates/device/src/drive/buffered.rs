@@ -372,8 +372,8 @@ impl Buffered {
         self.use_room(now, interface, flash);
     }
 
-    /// The sectors of a page that a command reads from flash once more: the others were written since it asked for them,
-    /// and are in the buffer.
+    /// The sectors of a page that a command reads from flash once more: the others were written since it asked for
+    /// them, and are in the buffer.
     #[cold]
     pub(super) fn not_written_since(&self, id: CommandId, lpn: Lpn, wanted: u32, flash: &mut Flash) -> u32 {
         let Some((slot, mask)) = self.buffer.holds_of(lpn, wanted) else { return wanted };

@@ -148,8 +148,8 @@ impl Engine {
         }
     }
 
-    /// Checks that all counters add up: requests, merges, operations by origin, valid pages; in a verified run also that
-    /// FTL and array agree about every block and page. Call when the engine is idle.
+    /// Checks that all counters add up: requests, merges, operations by origin, valid pages; in a verified run also
+    /// that FTL and array agree about every block and page. Call when the engine is idle.
     ///
     /// # Errors
     /// The first counter that does not add up, with its values.

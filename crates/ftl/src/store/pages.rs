@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! set:    an entry of the map is changed, and the chunk of the map that it is in is marked as written
-//! check:  every entry of a chunk that was written: its page names it in the inverse map, and is valid; the mapped pages
-//!         of the chunks add up to those that are counted
+//! check:  every entry of a chunk that was written: its page names it in the inverse map, and is valid; the mapped
+//!         pages of the chunks add up to those that are counted
 //! ```
 //!
 //! A chunk without a mark is what it was when it was known to be right ([`Tracked`]): empty, filled in closed form, or
 //! loaded and checked. In a run that is verified, and in tests, every chunk is checked.
 //!
-//! Why the chunks of the map suffice for the inverse, which is put back by them: the entry of a page that was valid then
-//! changes only when the page is programmed again, after its block was erased; before that its address was mapped to
-//! another page or to none, by `set`. Entries of pages that are not valid are left as they are: nothing reads them.
+//! Why the chunks of the map suffice for the inverse, which is put back by them: the entry of a page that was valid
+//! then changes only when the page is programmed again, after its block was erased; before that its address was mapped
+//! to another page or to none, by `set`. Entries of pages that are not valid are left as they are: nothing reads them.
 //!
 //! O(1) a page.
 
