@@ -106,7 +106,7 @@ impl<T: Word> Tracked<T> {
         })
     }
 
-    /// Takes all chunks for unwritten or for written.
+    /// Marks every chunk, or none.
     fn mark_all(&mut self, are_written: bool) {
         self.is_written.fill(if are_written { u64::MAX } else { 0 });
         self.written.clear();
