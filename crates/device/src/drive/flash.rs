@@ -75,8 +75,10 @@ impl Flash {
         self.ftl.check()
     }
 
-    /// The check of a verified run beside [`Self::check`]: out-of-band data names the page that is there.
-    pub(crate) fn check_labels(&self) -> Result<(), Violation> {
+    /// The checks of a verified run beside [`Self::check`]: FTL and array say the same of every block, and out-of-band
+    /// data names the page that is there.
+    pub(crate) fn check_whole(&self) -> Result<(), Violation> {
+        self.ftl.check_loaded(&self.nand)?;
         if !self.nand.keeps_out_of_band() {
             return Ok(());
         }

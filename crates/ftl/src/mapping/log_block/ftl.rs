@@ -421,10 +421,12 @@ impl<S: Scheme> Mapping for Ftl<S> {
         self.scheme.check_loaded(store)?;
         self.spans.as_ref().map_or(Ok(()), Spans::check)?;
         for lbn in (0..store.logical_blocks()).map(Lbn) {
-            // Spans keep a logical block in the group given by its number.
-            let is_home =
-                |home: u32| store.is_on(lbn, home) && (self.spans.is_none() || home == lbn.0 % store.groups());
-            if !homes.of(lbn).map_or_else(|| store.is_nowhere(lbn), is_home) {
+            // Spans keep a logical block in the group given by its number, and move pages to it before its first write.
+            let home = homes.of(lbn);
+            let kept = self.spans.as_ref().map(|_| lbn.0 % store.groups());
+            let is_at_home = home.or(kept).map_or_else(|| store.is_nowhere(lbn), |group| store.is_on(lbn, group));
+            let is_elsewhere = |home: u32| kept.is_some_and(|kept| home != kept);
+            if !is_at_home || home.is_some_and(is_elsewhere) {
                 return Err(violation!("placement: logical block {} has pages on another group than its own", lbn.0));
             }
         }
