@@ -2,8 +2,10 @@
 //! policies.
 //!
 //! `[host]` is a section; `[host.deadline]` is the table of a policy that a key of the section may choose. The sections
-//! are fixed, the policies are the registry's.
+//! are fixed, the policies are the registry's. A configuration with several workloads has the tables of `[workload]`
+//! once for each: the keys of a workload named `a` are `workload.a.kind`, `workload.a.synthetic.pattern`.
 
+mod names;
 mod run_params;
 
 use std::cmp::Ordering;
@@ -20,6 +22,7 @@ use flashloom_workload::WorkloadParams;
 
 use crate::registry::Registry;
 
+pub use names::{MOST_WORKLOADS, WORKLOAD, WorkloadName};
 pub use run_params::{EndOfLife, Precondition, Rest, RunParams, Timing};
 
 /// A section: one layer of the stack, or the run itself.
@@ -112,12 +115,14 @@ pub struct KeyId {
     pub table: usize,
     /// Index in the table's parameters.
     pub param: usize,
+    /// The workload that it is a key of, where there are several.
+    pub workload: Option<WorkloadName>,
     of: Table,
 }
 
 impl PartialEq for KeyId {
     fn eq(&self, other: &Self) -> bool {
-        (self.table, self.param) == (other.table, other.param)
+        self.cmp(other) == Ordering::Equal
     }
 }
 
@@ -125,7 +130,7 @@ impl Eq for KeyId {}
 
 impl Ord for KeyId {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.table, self.param).cmp(&(other.table, other.param))
+        (self.workload, self.table, self.param).cmp(&(other.workload, other.table, other.param))
     }
 }
 
@@ -143,7 +148,19 @@ impl KeyId {
 
     /// Path, as in `--set`.
     pub fn path(self) -> String {
-        format!("{}.{}", self.of.path(), self.param().name)
+        format!("{}.{}", self.table_path(), self.param().name)
+    }
+
+    /// Path of its table, which names the workload that it is of.
+    pub fn table_path(self) -> String {
+        let path = self.of.path();
+        self.workload.map_or_else(|| path.clone(), |workload| workload.within(&path))
+    }
+
+    /// The same key of one of several workloads, or of none of them.
+    #[must_use]
+    pub fn of_workload(self, workload: Option<WorkloadName>) -> Self {
+        Self { workload, ..self }
     }
 
     /// Whether it is a key of a policy, and not of a section itself.
@@ -171,7 +188,7 @@ impl KeyId {
 }
 
 /// Everything that a configuration can contain with the policies of a registry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Catalog {
     registry: Registry,
     slots: Vec<(&'static SlotSpec, Vec<&'static PolicySpec>)>,
@@ -179,6 +196,8 @@ pub struct Catalog {
     pub tables: Vec<Table>,
     /// Index of each section's own table.
     sections: Vec<usize>,
+    /// The workloads of the configuration that it is of, if there are several.
+    workloads: Vec<WorkloadName>,
 }
 
 impl Registry {
@@ -213,7 +232,7 @@ impl Registry {
                 }
             }
         }
-        Ok(Arc::new(Catalog { registry: self, slots, tables, sections }))
+        Ok(Arc::new(Catalog { registry: self, slots, tables, sections, workloads: Vec::new() }))
     }
 }
 
@@ -256,7 +275,7 @@ impl Catalog {
 
     /// The key with an index in the table with an index.
     pub fn key(&self, table: usize, param: usize) -> KeyId {
-        KeyId { table, param, of: self.tables[table] }
+        KeyId { table, param, workload: None, of: self.tables[table] }
     }
 
     /// A key of a section's own table.
@@ -266,6 +285,9 @@ impl Catalog {
 
     /// Finds a key by its path, such as `host.scheduler`.
     pub fn find(&self, path: &str) -> Option<KeyId> {
+        if let Some((workload, inner)) = self.workloads.iter().find_map(|one| Some((*one, one.without(path)?))) {
+            return self.find(&inner).map(|key| key.of_workload(Some(workload)));
+        }
         let (table, key) = path.rsplit_once('.')?;
         let named = self.tables.iter().enumerate().filter(|(_, candidate)| candidate.path() == table);
         let param = |of: &Table| of.params().iter().position(|param| param.name == key);
@@ -369,13 +391,19 @@ impl Catalog {
         });
         let (span, section) = parts.next().expect("a text has a first part");
         let mut table = self.section_table(section).ok_or((span, DeadEnd::Section(section)))?;
+        let mut workload = None;
+        if self.has_named(table)
+            && let Some((span, name)) = parts.next()
+        {
+            workload = Some(self.workload(name).ok_or((span, DeadEnd::Workload(name)))?);
+        }
         while let Some((span, name)) = parts.next() {
             match self.member(table, name) {
                 None => return Err((span, DeadEnd::Member(table, name))),
                 Some(Member::Table(inner)) => table = inner,
-                Some(Member::Key(key)) => match parts.next() {
-                    None => return Ok(key),
-                    Some((span, name)) => return Err((span, DeadEnd::Behind(key, name))),
+                Some(Member::Key(key)) => match (key.of_workload(workload), parts.next()) {
+                    (key, None) => return Ok(key),
+                    (key, Some((span, name))) => return Err((span, DeadEnd::Behind(key, name))),
                 },
             }
         }
@@ -386,6 +414,7 @@ impl Catalog {
     pub fn refusal(&self, path: &str, end: DeadEnd<'_>) -> Refusal {
         match end {
             DeadEnd::Section(name) => self.unknown_beginning(path, name),
+            DeadEnd::Workload(name) => self.unknown_workload(name),
             DeadEnd::Member(table, name) => self.unknown_member(table, name),
             DeadEnd::Behind(key, name) => {
                 Refusal::new(format!("`{name}` after the key `{}`", key.path()), "the end of the path")
@@ -410,6 +439,8 @@ impl Catalog {
 pub enum DeadEnd<'p> {
     /// A section that there is not.
     Section(&'p str),
+    /// A name that no workload has.
+    Workload(&'p str),
     /// A name that a table does not have.
     Member(usize, &'p str),
     /// A name behind a key.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use flashloom_device::{Preset, preset};
 use flashloom_units::{ParamSet, PolicySpec, Value};
 
-use super::catalog::{Catalog, KeyId, Table};
+use super::catalog::{Catalog, KeyId, SECTIONS, Table, WORKLOAD, WorkloadName};
 use super::raw::{Assignment, Origin, Sources};
 
 /// Key that sets the figures of others.
@@ -20,6 +20,8 @@ pub(super) const PRESET: &str = "device.preset";
 pub struct Settings {
     catalog: Arc<Catalog>,
     tables: Vec<Arc<Values>>,
+    /// The tables of each of several workloads, by index of the table; those of other sections are not looked at.
+    workloads: Vec<Vec<Arc<Values>>>,
     headers: Arc<[Option<Origin>]>,
     /// Places of the figures of a preset in a file of its own.
     of_preset: Arc<BTreeMap<KeyId, Origin>>,
@@ -39,9 +41,10 @@ impl Settings {
             let values = table.params().iter().map(|param| param.default.clone()).collect();
             Arc::new(Values { values, origins: vec![None; table.params().len()] })
         };
-        let tables = catalog.tables.iter().map(defaults).collect();
+        let tables: Vec<_> = catalog.tables.iter().map(defaults).collect();
+        let workloads = vec![tables.clone(); catalog.workloads().len()];
         let (catalog, headers) = (Arc::clone(catalog), headers.into());
-        let mut settings = Self { catalog, tables, headers, of_preset: Arc::default() };
+        let mut settings = Self { catalog, tables, workloads, headers, of_preset: Arc::default() };
         settings.assign(assignments);
         settings
     }
@@ -50,17 +53,47 @@ impl Settings {
     pub fn assign(&mut self, assignments: &[Assignment]) {
         for Assignment { key, value, origin } in assignments {
             self.put(*key, value.clone());
-            Arc::make_mut(&mut self.tables[key.table]).origins[key.param] = Some(origin.clone());
+            Arc::make_mut(&mut self.of_mut(*key)[key.table]).origins[key.param] = Some(origin.clone());
         }
     }
 
     fn put(&mut self, key: KeyId, value: Value) {
-        Arc::make_mut(&mut self.tables[key.table]).values[key.param] = value;
+        Arc::make_mut(&mut self.of_mut(key)[key.table]).values[key.param] = value;
+    }
+
+    /// The tables of the workload that a key is of, or of all of them.
+    fn of_mut(&mut self, key: KeyId) -> &mut Vec<Arc<Values>> {
+        key.workload.map_or(&mut self.tables, |workload| &mut self.workloads[workload.index])
+    }
+
+    fn of(&self, key: KeyId) -> &[Arc<Values>] {
+        key.workload.map_or(&self.tables, |workload| &self.workloads[workload.index])
+    }
+
+    /// The settings as one of several workloads has them: its keys are those of `[workload]`.
+    #[must_use]
+    pub fn of_workload(&self, index: usize) -> Self {
+        let mut one = Self { workloads: Vec::new(), ..self.clone() };
+        let is_of_workload = |table: &Table| SECTIONS[table.section].name == WORKLOAD;
+        for (at, _) in self.catalog.tables.iter().enumerate().filter(|(_, table)| is_of_workload(table)) {
+            one.tables[at] = Arc::clone(&self.workloads[index][at]);
+        }
+        one
     }
 
     /// A key that is known to exist.
     fn key(&self, path: &str) -> KeyId {
         self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"))
+    }
+
+    /// The workloads that have settings of their own: those of the catalog, or none in the settings of one of them.
+    pub fn workloads(&self) -> &[WorkloadName] {
+        if self.workloads.is_empty() { &[] } else { self.catalog.workloads() }
+    }
+
+    /// [`Self::set`] for one of several workloads.
+    pub fn set_of(&mut self, workload: WorkloadName, path: &str, value: Value) {
+        self.put(self.key(path).of_workload(Some(workload)), value);
     }
 
     /// Sets a key that is known to exist to a value of its kind.
@@ -104,7 +137,7 @@ impl Settings {
 
     /// Place where a key was given its value; `None` if it was left at its default.
     pub fn origin(&self, key: KeyId) -> Option<&Origin> {
-        self.tables[key.table].origins[key.param].as_ref()
+        self.of(key)[key.table].origins[key.param].as_ref()
     }
 
     /// True if a key was set to another value than its default. Writing out a default changes nothing, so that an
@@ -120,7 +153,7 @@ impl Settings {
 
     /// The value of a key.
     pub fn value_of(&self, key: KeyId) -> &Value {
-        &self.tables[key.table].values[key.param]
+        &self.of(key)[key.table].values[key.param]
     }
 
     /// The catalog of the configuration.

@@ -16,7 +16,7 @@ use flashloom_units::{Problem, Problems, Refusal, Value};
 use flashloom_workload::Fingerprint;
 use flashloom_workload::workload::{Context, JobFiles, Workload};
 
-use super::catalog::{Catalog, KeyId};
+use super::catalog::{Catalog, KeyId, WORKLOAD};
 use super::raw::{Axis, Expectation, Report, Source, Sources, read_document, read_ends, read_set, read_vary};
 use super::typed::{Config, json_value, rules};
 use flashloom_figures::formula::Run;
@@ -47,8 +47,7 @@ impl Variant {
     /// The run with another seed, on which no check depends.
     pub fn with_seed(&self, seed: u64) -> Self {
         let mut config = self.config.clone();
-        config.settings.set("run.seed", Value::Count(seed));
-        config.run.seed = seed;
+        config.seed(seed);
         Self { vary: self.vary.clone(), config }
     }
 
@@ -56,10 +55,7 @@ impl Variant {
     /// `workload.replicate` says otherwise.
     pub fn replicate(&self, seed: u64) -> Self {
         let mut run = self.with_seed(seed);
-        if run.config.workload.replicate.is_none() && run.config.replays_a_recording() {
-            run.config.settings.set("workload.replicate", Value::Flag(true));
-            run.config.workload.replicate = Some(true);
-        }
+        run.config.replicate();
         run
     }
 
@@ -154,7 +150,8 @@ impl Experiment {
         let Sweep { varies, skip_unfit, seeds, .. } = sweep.copied().unwrap_or_default();
         let mut report = Report::default();
         let index = report.sources.add(source);
-        let mut document = read_document(catalog, &mut report, index);
+        let (catalog, mut document) = read_document(catalog, &mut report, index);
+        let catalog = &catalog;
         let sets: Vec<_> = sets.iter().filter_map(|text| read_set(catalog, &mut report, text)).collect();
         let options = varies.iter().enumerate();
         let written: Vec<Axis> =
@@ -257,6 +254,17 @@ impl Experiment {
         report.or(Variant { vary: variant.vary.clone(), config })
     }
 
+    /// Refuses several workloads, for what is about one.
+    ///
+    /// # Errors
+    /// An experiment that has several, at the last of them.
+    pub fn check_one_workload(&self) -> Result<(), Problem> {
+        let several = self.variants.iter().map(|variant| &variant.config).find(|config| !config.workloads.is_empty());
+        let Some(config) = several else { return Ok(()) };
+        let found = format!("[[{WORKLOAD}]], a list of {}", config.workloads.len());
+        Err(self.problem(config, Refusal::new(found, format!("one workload, [{WORKLOAD}]")).at(["workload.kind"])))
+    }
+
     /// Turns a refusal into a problem that points at its keys in a run's configuration.
     pub fn problem(&self, config: &Config, refusal: Refusal) -> Problem {
         self.sources.problem(&config.settings.pointer(&refusal.keys), refusal)
@@ -310,9 +318,14 @@ impl Experiment {
     /// Input files of the runs, as far as the configuration names them: itself, recordings, job files, saved drives.
     pub fn inputs(&self) -> Vec<PathBuf> {
         let paths = |variant: &Variant| {
-            let Config { workload, run, .. } = &variant.config;
-            let named = [("workload.path", workload.path.as_deref()), ("run.state", run.state.as_deref())];
-            named.map(|(key, path)| path.map(|path| self.located(&variant.config, key, path))).into_iter().flatten()
+            let config = &variant.config;
+            let located = |config: &Config, key: &str, path: &Option<String>| {
+                path.as_ref().map(|path| self.located(config, key, path))
+            };
+            let mut paths: Vec<PathBuf> =
+                config.each().filter_map(|one| located(one, "workload.path", &one.workload.path)).collect();
+            paths.extend(located(config, "run.state", &config.run.state));
+            paths
         };
         let presets = self.presets.sources().map(|source| PathBuf::from(&self.sources.get(source).name));
         let own = std::iter::once(PathBuf::from(&self.name)).chain(presets);

@@ -24,6 +24,7 @@ mod typed;
 
 pub use catalog::{
     Catalog, EXPECT, EndOfLife, FIT, KeyId, Precondition, Rest, RunParams, SECTIONS, Section, Table, Timing, VARY,
+    WORKLOAD, WorkloadName,
 };
 pub use experiment::{Experiment, Need, Reason, Sweep, Unfit, Unused, Variant, check_set, needs, path_of};
 pub use raw::{Axis, Bounds, EXPECT_KEYS, Expectation, OfThisExperiment, Origin, Source};

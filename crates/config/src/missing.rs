@@ -53,8 +53,9 @@ pub const MISSING: &[(&[&str], &str)] = &[
     ),
     (
         &["several hosts and queues", "NVMe arbitration", "namespaces", "zones"],
-        "One host. Its hardware queues (host.hardware_queues) have their own tags; the drive takes from all of them at \
-         once: no NVMe arbitration, namespaces, zones, streams or placement hints.",
+        "One host, which several workloads may share ([[workload]]). Its hardware queues (host.hardware_queues) have \
+         their own tags; the drive takes from all of them at once: no NVMe arbitration, namespaces, zones, streams or \
+         placement hints.",
     ),
     (
         &["processor time of the host"],

@@ -10,7 +10,7 @@ mod source;
 mod value;
 
 pub use document::Axis;
-pub(super) use document::{Assignment, Document, MOST_RUNS, read as read_document};
+pub(super) use document::{Assignment, Document, MOST_RUNS, NAME, read as read_document};
 pub use expectation::{Bounds, Expectation, KEYS as EXPECT_KEYS, OfThisExperiment};
 pub(super) use option::{read_ends, read_set, read_vary};
 pub use source::{Origin, Source};

@@ -4,8 +4,9 @@ use flashloom_figures::schema::Output;
 use flashloom_units::{Kind, Param, Statistic, Unit, Value};
 use serde_json::{Map, Value as Json, json};
 
+use crate::raw::NAME;
 use crate::statistics::object_of;
-use crate::{Catalog, EXPECT, EXPECT_KEYS, FIT, SECTIONS, VARY, json_value};
+use crate::{Catalog, EXPECT, EXPECT_KEYS, FIT, SECTIONS, VARY, WORKLOAD, json_value};
 
 /// The JSON Schema dialect of all of them.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -65,7 +66,9 @@ fn config(catalog: &Catalog) -> Json {
             let inner = object(policy.summary, self::properties(catalog, policy.params));
             properties.insert(policy.name.to_owned(), inner);
         }
-        sections.insert(section.name.to_owned(), object(section.help, properties));
+        let one = object(section.help, properties);
+        let schema = if section.name == WORKLOAD { one_or_several(one) } else { one };
+        sections.insert(section.name.to_owned(), schema);
     }
     let varied = "Keys that a comparison varies, such as \"host.scheduler\", each with the list of its values; those \
                   that vary together are a table of the list `together`.";
@@ -79,6 +82,19 @@ fn config(catalog: &Catalog) -> Json {
     root["$schema"] = DIALECT.into();
     root["title"] = "Experiment".into();
     root
+}
+
+/// The schema of a section, or of a list of them, each with a name.
+fn one_or_several(one: Json) -> Json {
+    let mut named = one.clone();
+    named["description"] = "One of several workloads on the drive.".into();
+    named["properties"][NAME] = json!({
+        "description": "Name of the workload: its keys are `workload.NAME.KEY`.",
+        "type": "string",
+        "pattern": "^[a-z0-9_-]{1,32}$",
+    });
+    named["required"] = json!([NAME]);
+    json!({ "description": one["description"], "anyOf": [one, { "type": "array", "items": named }] })
 }
 
 fn expectations() -> Json {

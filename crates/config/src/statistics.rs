@@ -4,7 +4,7 @@ use flashloom_figures::result::older::places;
 use flashloom_figures::schema::{Field, fields, parts};
 use flashloom_units::{PolicySpec, Refusal, SlotSpec, Statistic, Unit};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, WorkloadName};
 
 /// Paths of every number that a result may hold, including statistics of policies.
 pub fn numbers(catalog: &Catalog) -> Vec<String> {
@@ -17,7 +17,14 @@ pub fn numbers(catalog: &Catalog) -> Vec<String> {
         Unit::Histogram => histogram.iter().map(|name| format!("{path}.{name}")).collect(),
         _ => vec![path],
     });
-    numbers(fields()).into_iter().chain(statistics).collect()
+    let all: Vec<String> = numbers(fields()).into_iter().chain(statistics).collect();
+    let of_requests = || all.iter().filter(|path| path.starts_with("host."));
+    let of_workload = |workload: &WorkloadName| {
+        let name = workload.name;
+        of_requests().map(move |path| format!("tenants.{name}.{path}")).collect::<Vec<_>>()
+    };
+    let of_workloads: Vec<String> = catalog.workloads().iter().flat_map(of_workload).collect();
+    [all, of_workloads].concat()
 }
 
 /// A statistic: its path in a result, its slot and policy, and its description.

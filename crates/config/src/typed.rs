@@ -5,6 +5,7 @@ mod example;
 pub(super) mod rules;
 mod spare;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
@@ -13,9 +14,9 @@ use flashloom_ftl::{FtlParams, FtlSetup, PAGE_MAPPING, SlcCacheKind, Superblock}
 use flashloom_host::{HostParams, Scheduler, SyncWrites, WriteCache};
 use flashloom_units::{Capability, Chosen, FieldType, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
-use flashloom_workload::{Replay, WorkloadParams};
+use flashloom_workload::{Part, Replay, WorkloadParams};
 
-use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
+use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing, WorkloadName};
 use super::checked::{PRESET, Settings};
 use super::raw::Sources;
 
@@ -44,6 +45,11 @@ pub struct Config {
     /// True if the issued requests of a recording are paired with their completions, to be held against those of the
     /// run. No key says so: `validate` does.
     pub completions: bool,
+    /// The configuration of each of several workloads, which is that of the run but for `[workload]`; none if there is
+    /// one. Then `workload` and the keys of its section are at their defaults.
+    pub workloads: Vec<(WorkloadName, Self)>,
+    /// The workload that it is the configuration of, if there are several.
+    of: Option<WorkloadName>,
     pub(super) settings: Settings,
 }
 
@@ -57,8 +63,16 @@ impl Config {
             ftl: settings.typed("ftl"),
             run: settings.typed("run"),
             completions: false,
+            workloads: Vec::new(),
+            of: None,
             settings,
         };
+        let names = config.settings.workloads();
+        let of_workload = |&workload: &WorkloadName| {
+            let of = (names.len() > 1).then_some(workload);
+            (workload, Self { of, ..Self::new(config.settings.of_workload(workload.index)) })
+        };
+        config.workloads = names.iter().map(of_workload).collect();
         // A built-in preset's superblocks were fitted with a page-level mapping; others must ask for them.
         let has_superblocks = config.ftl.superblock != Superblock::None;
         if has_superblocks && !config.settings.is_given(SUPERBLOCK) && !config.mapping_offers(PAGE_MAPPING) {
@@ -73,10 +87,35 @@ impl Config {
             config.host.write_cache = if has_buffer { WriteCache::Back } else { WriteCache::Through };
         }
         if config.host.sync_writes == SyncWrites::Auto {
-            let is_cached = config.policy("workload.kind").0.name == "filebench";
+            let is_cached = config.each().any(|one| one.policy("workload.kind").0.name == "filebench");
             config.host.sync_writes = if is_cached { SyncWrites::Fsync } else { SyncWrites::Direct };
         }
         config
+    }
+
+    /// The configurations of its workloads: this one, or that of each of several.
+    pub fn each(&self) -> impl Iterator<Item = &Self> {
+        let one = self.workloads.is_empty().then_some(self);
+        one.into_iter().chain(self.workloads.iter().map(|(_, config)| config))
+    }
+
+    /// Sets the seed, on which no check depends.
+    pub(super) fn seed(&mut self, seed: u64) {
+        self.settings.set("run.seed", Value::Count(seed));
+        self.run.seed = seed;
+        self.workloads.iter_mut().for_each(|(_, config)| config.seed(seed));
+    }
+
+    /// Has recordings replayed as the replicates that the seed draws, unless `workload.replicate` says otherwise.
+    pub(super) fn replicate(&mut self) {
+        for (workload, config) in &mut self.workloads {
+            config.replicate();
+            self.settings.set_of(*workload, "workload.replicate", config.settings.value("workload.replicate").clone());
+        }
+        if self.workloads.is_empty() && self.workload.replicate.is_none() && self.replays_a_recording() {
+            self.settings.set("workload.replicate", Value::Flag(true));
+            self.workload.replicate = Some(true);
+        }
     }
 
     /// The policy that a key such as `host.scheduler` chose, with one checked value for each of its parameters.
@@ -99,17 +138,17 @@ impl Config {
 
     /// True if the next request of the workload waits for one to complete (closed loop).
     pub fn is_closed(&self) -> bool {
-        self.replay() == Some(Replay::Closed)
+        self.each().all(|one| one.replay() == Some(Replay::Closed))
     }
 
     /// True if requests have arrival times of their own, recorded or drawn (open loop).
     pub(super) fn is_open(&self) -> bool {
-        self.replay().is_some_and(|replay| replay != Replay::Closed)
+        self.each().any(|one| one.replay().is_some_and(|replay| replay != Replay::Closed))
     }
 
     /// True if requests come at times of their own, whenever those before them complete.
     pub fn has_arrival_times(&self) -> bool {
-        self.is_open() && self.workload.replay != Some(Replay::Dependent)
+        self.is_open() && self.each().all(|one| one.workload.replay != Some(Replay::Dependent))
     }
 
     /// True if the drive has an SLC cache.
@@ -137,7 +176,7 @@ impl Config {
     pub fn with(&self, changes: &[(&'static str, Value)]) -> Option<Self> {
         let mut settings = self.settings.clone();
         changes.iter().for_each(|(key, value)| settings.set(key, value.clone()));
-        let config = Self::new(settings);
+        let config = Self { of: self.of, ..Self::new(settings) };
         rules::is_sound(&config).then_some(config)
     }
 
@@ -181,12 +220,35 @@ impl Config {
         Context {
             params: self.workload.clone(),
             path: self.workload.path.as_ref().map(|path| located(path).to_string_lossy().into_owned()),
-            capacity_sectors: self.device.capacity_sectors(),
+            capacity_sectors: self.range_of_workload().map_or(0, |range| range.end - range.start),
             is_timed: self.run.timing == Timing::Timed,
-            prng: Prng::new(self.run.seed).branch("workload"),
+            prng: self.prng_of_workload(),
             job_files: JobFiles::default(),
             completions: self.completions,
         }
+    }
+
+    /// Random numbers of its workload. Those of several are branches by name, which stay what they are when others come
+    /// or go.
+    fn prng_of_workload(&self) -> Prng {
+        let all = Prng::new(self.run.seed).branch("workload");
+        self.of.map_or_else(|| all.clone(), |workload| all.branch(workload.name))
+    }
+
+    /// The sectors of the drive that its workload has, whole pages; `None` if that is not a page.
+    pub(super) fn range_of_workload(&self) -> Option<Range<u64>> {
+        let WorkloadParams { range_begin, range_end, .. } = self.workload;
+        let capacity = self.device.capacity_sectors();
+        let (pages, of_page) = (self.device.logical_pages(), capacity / self.device.logical_pages().max(1));
+        let at = |share: f64| if share == 1.0 { capacity } else { (pages as f64 * share) as u64 * of_page };
+        Some(at(range_begin)..at(range_end)).filter(|range| range.start < range.end)
+    }
+
+    /// The part of the drive and of the time that its workload has; `None` if that is all.
+    pub fn part(&self) -> Option<Part> {
+        let WorkloadParams { begin_ns, end_ns, .. } = self.workload;
+        let part = Part { first_sector: self.range_of_workload()?.start, begin_ns, end_ns };
+        (part != Part::default()).then_some(part)
     }
 
     /// The configuration as its workload is held against it.
@@ -197,7 +259,7 @@ impl Config {
 
     /// True if the workload is a recording, of which there are replicates.
     pub fn replays_a_recording(&self) -> bool {
-        self.workload_profile().has_replicates
+        self.each().any(|one| one.workload_profile().has_replicates)
     }
 
     /// The chosen I/O scheduler of the host.

@@ -22,9 +22,13 @@ pub const COMPARE_SCHEMA: &str = "flashloom/compare/2";
 /// Parts of a result that describe the run and its cost, not its findings.
 pub const NOT_FOUND_OUT: [&str; 3] = ["config", "provenance", "run"];
 
-/// The value at a path in a result as JSON, such as `host.iops`.
+/// The value at a path in a result as JSON, such as `host.iops`. Entries of a list go by their names:
+/// `tenants.reader.host.iops`.
 pub fn field<'a>(result: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(result, |value, name| value.get(name))
+    path.split('.').try_fold(result, |value, name| match value {
+        Value::Array(entries) => entries.iter().find(|entry| entry["name"] == name),
+        _ => value.get(name),
+    })
 }
 
 /// A value of JSON without the quotes of a text; `null` as it is.
@@ -119,6 +123,10 @@ result_types! {
         config: ConfigResult,
         /// Requests of the host and their latencies.
         host: HostResult,
+        /// The requests of each of several workloads, in the order of the configuration; absent if there is one. Their
+        /// sums are those of `host`.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        tenants: Vec<TenantResult>,
         /// The write buffer; absent for a drive without one.
         buffer?: BufferResult,
         /// The read cache; absent without one.
@@ -155,6 +163,16 @@ result_types! {
         run?: RunCost,
     }
 
+    /// One of several workloads that share a drive.
+    TenantResult {
+        /// Its name.
+        name: String,
+        /// Its requests. What only the block layer or the drive counts is absent.
+        host: HostResult,
+        /// Statistics of the workload; absent if it has none.
+        workload?: WorkloadResult,
+    }
+
     /// Requests of the host.
     #[serde(remote = "Self")]
     HostResult {
@@ -180,8 +198,9 @@ result_types! {
         read_bytes: u64,
         /// Bytes that writes carried.
         write_bytes: u64,
-        /// Sectors read that hold no data: never written, or discarded. No flash is read for them.
-        unmapped_read_sectors: u64,
+        /// Sectors read that hold no data: never written, or discarded. No flash is read for them. Absent for one of
+        /// several workloads.
+        unmapped_read_sectors?: u64,
         /// Lines of the trace that could not be read and were skipped; absent unless `workload.skip_bad_lines` is set.
         skipped_lines?: u64,
         /// Simulated time from the start of the workload to the last completion or failure.

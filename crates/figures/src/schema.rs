@@ -79,8 +79,8 @@ pub fn all_fields(outputs: &[Output]) -> Vec<Field> {
     fields
 }
 
-/// Results within other outputs, whose fields are not repeated.
-const RESULTS: [&str; 2] = ["comparison.runs.result", "kept.result"];
+/// Results within other outputs, and of each workload in a result, whose fields are not repeated.
+const RESULTS: [&str; 3] = ["comparison.runs.result", "kept.result", "result.tenants.host"];
 
 /// Collects the fields of an object of a schema, and those of the objects in it; in lists only if these are entered.
 fn collect_fields(schema: &Json, object: &Json, path: &str, enters_lists: bool, fields: &mut Vec<Field>) {

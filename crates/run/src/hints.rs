@@ -48,9 +48,10 @@ mod tails;
 use flashloom_device::{HostReport, InterfaceParams};
 use flashloom_units::{Ns, S, SECTOR_BYTES};
 use flashloom_workload::Remark;
-use flashloom_workload::workload::{Footprint, Workload};
+use flashloom_workload::workload::Footprint;
 use flashloom_workload::{Addresses, IO_PRIORITIES, TraceInfo};
 
+use crate::load::Load;
 use flashloom_config::{Config, Timing};
 use flashloom_figures::number::{count, factor, percent, rate, size};
 use flashloom_figures::result::{Distribution, HintResult, HostResult, LatencyResult, RunResult};
@@ -92,10 +93,9 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
 }
 
 /// The hint on requests whose I/O priorities the scheduler does not follow.
-pub fn priorities(config: &Config, workload: &dyn Workload) -> Option<HintResult> {
+pub fn priorities(config: &Config, load: &Load<'_>) -> Option<HintResult> {
     let (scheduler, _) = config.policy("host.scheduler");
-    if !workload.has_priorities() || config.run.timing == Timing::Counting || scheduler.offers.contains(&IO_PRIORITIES)
-    {
+    if !load.has_priorities() || config.run.timing == Timing::Counting || scheduler.offers.contains(&IO_PRIORITIES) {
         return None;
     }
     let text = format!(
@@ -286,7 +286,8 @@ impl Run<'_> {
 
     fn outstanding(&self) -> Option<HintResult> {
         let (busy, link) = (self.dies_busy()?, self.link_share().unwrap_or(0.0));
-        if !self.config.is_closed() || self.busiest() >= IDLE || link >= IDLE {
+        let has_one = self.config.workloads.is_empty();
+        if !has_one || !self.config.is_closed() || self.busiest() >= IDLE || link >= IDLE {
             return None;
         }
         let outstanding = self.config.workload.queue_depth;

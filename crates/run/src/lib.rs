@@ -9,6 +9,7 @@ mod engines;
 mod failure;
 mod fio;
 mod hints;
+mod load;
 pub mod log;
 mod measure;
 mod memory;
@@ -21,6 +22,7 @@ mod served;
 mod shares;
 pub mod slowest;
 mod spent;
+mod tenants;
 pub mod timeline;
 mod undrawn;
 mod watched;
@@ -32,15 +34,15 @@ use std::sync::Arc;
 
 use flashloom_device::{Engine, HostReport, Observer, Simulation};
 use flashloom_host::Throttling;
-use flashloom_units::{Figures, Problems, Violation, violation};
-use flashloom_workload::workload::{Running, Workload};
-use flashloom_workload::{Event, Request, SkippedLines, WORKLOADS};
+use flashloom_units::{Problems, violation};
+use flashloom_workload::{Event, Request, SkippedLines};
 
 use crate::series::Series;
 use bounds::Record;
 use engines::{Aged, Preparation, bare_engine, engine, queueing};
 use flashloom_config::{Config, EndOfLife, Experiment, Timing, Unfit, Variant};
 use flashloom_figures::result::{InputResult, RunResult};
+use load::Load;
 use measure::{Measured, Stopwatch};
 use watched::{Issues, Watched};
 use workloads::{Flaw, Issued};
@@ -63,7 +65,7 @@ pub use undrawn::check_seeds;
 pub struct Prepared<'a> {
     experiment: Cow<'a, Experiment>,
     /// The workload of each variant, with its input read.
-    workloads: Vec<Box<dyn Workload>>,
+    workloads: Vec<Load<'static>>,
     /// The aged drive of each variant that names one.
     drives: Vec<Option<Arc<AgedDrive>>>,
     /// Cache of aged drives for later runs.
@@ -136,7 +138,7 @@ impl<'a> Prepared<'a> {
         Prepared::of_workloads(Cow::Owned(experiment), workloads)
     }
 
-    fn of_workloads(mut experiment: Cow<'a, Experiment>, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
+    fn of_workloads(mut experiment: Cow<'a, Experiment>, workloads: Vec<Load<'static>>) -> Result<Self, Problems> {
         throttle_what_is_known(&mut experiment, &workloads);
         undrawn::check(&experiment, &workloads)?;
         let drives = aged::read_all(&experiment)?;
@@ -203,12 +205,12 @@ impl<'a> Prepared<'a> {
 
     /// Number of requests of all runs together; approximate for workloads that count them as they issue them.
     pub fn total_requests(&self) -> u64 {
-        self.workloads.iter().map(|workload| workload.expected_requests()).sum()
+        self.workloads.iter().map(Load::expected_requests).sum()
     }
 
     /// True if requests may have I/O priorities.
     pub fn has_priorities(&self) -> bool {
-        self.workloads.iter().any(|workload| workload.has_priorities())
+        self.workloads.iter().any(Load::has_priorities)
     }
 
     /// Approximate number of pages needed to age the drives of the variants that `is_to_run` selects by index; a drive
@@ -230,7 +232,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn input<'s>(&'s self, index: usize, verify: bool, progress: &'s dyn Progress) -> Input<'s> {
-        let (with, workload) = (self.preparation(index, verify, progress), &*self.workloads[index]);
+        let (with, workload) = (self.preparation(index, verify, progress), &self.workloads[index]);
         Input { with, workload, is_issued: false, files: &self.inputs[index] }
     }
 
@@ -288,7 +290,7 @@ impl<'a> Prepared<'a> {
     /// Lines left out of the recordings, as asked for: the file, and their problems.
     pub fn skipped(&self) -> Vec<(&str, &SkippedLines)> {
         let mut skipped: Vec<(&str, &SkippedLines)> = Vec::new();
-        for workload in &self.workloads {
+        for workload in self.workloads.iter().flat_map(Load::each) {
             let (Some((path, _)), Some(info)) = (workload.recording(), workload.scanned()) else { continue };
             if info.skipped_lines > 0 && skipped.iter().all(|(known, _)| *known != path) {
                 skipped.push((path, &info.skipped));
@@ -447,7 +449,8 @@ impl<'a> Prepared<'a> {
     /// A check that failed.
     pub fn replay(&self, index: usize, issued: &[Request], progress: &dyn Progress) -> Result<RunResult, Failure> {
         let input = self.input(index, false, progress);
-        let workload = &Issued { requests: issued, queue_depth: input.with.config.workload.queue_depth };
+        let workload = Issued { requests: issued, queue_depth: input.with.config.workload.queue_depth };
+        let workload = &Load::of_drive(Box::new(workload));
         let finished = self.run_input(Input { workload, is_issued: true, ..input }, Watched::default())?;
         Ok(finished.result)
     }
@@ -455,7 +458,7 @@ impl<'a> Prepared<'a> {
 
 /// Switches off throttling that nobody asked for where nothing is known of which writes a task waits for, so that it
 /// would be a guess which of them it holds up.
-fn throttle_what_is_known(experiment: &mut Cow<'_, Experiment>, workloads: &[Box<dyn Workload>]) {
+fn throttle_what_is_known(experiment: &mut Cow<'_, Experiment>, workloads: &[Load<'_>]) {
     let guesses = experiment
         .variants
         .iter()
@@ -471,7 +474,7 @@ fn throttle_what_is_known(experiment: &mut Cow<'_, Experiment>, workloads: &[Box
 #[derive(Clone, Copy)]
 struct Input<'a> {
     with: Preparation<'a>,
-    workload: &'a (dyn Workload + 'a),
+    workload: &'a Load<'a>,
     /// True if the requests are those that another run issued: they go to the drive past the scheduler.
     is_issued: bool,
     /// Input files.
@@ -513,17 +516,16 @@ fn simulate(
     simulation: &mut Simulation,
 ) -> Result<Finished, Failure> {
     let Preparation { config, progress, aged, .. } = input.with;
-    let mut running = started(input.workload)?;
+    let mut running = input.workload.start(config)?;
     let mut series = config.run.series_ns.map(Series::new);
-    let end_ns = watched.run(simulation, &mut *running, config.run.timeline_interval_ns, series.as_mut(), progress)?;
+    let interval_ns = config.run.timeline_interval_ns;
+    let (end_ns, reports) = watched.run(simulation, &mut running, interval_ns, series.as_mut(), progress)?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
-    let expected = running.issued().unwrap_or_else(|| input.workload.expected_requests());
     let is_cut = outcome.end_of_life.is_some() && config.run.end_of_life == EndOfLife::Stop;
-    if outcome.host.generated != expected && !is_cut {
-        let generated = outcome.host.generated;
-        return Err(Failure::Check(violation!("workload: {expected} requests offered, but {generated} arrived")));
-    }
+    let expected =
+        || input.workload.each().zip(&running).map(|(of, run)| run.issued().unwrap_or(of.expected_requests()));
+    tenants::check(&outcome.host, &reports, expected().collect(), is_cut).map_err(Failure::Check)?;
     progress.run_ended();
     let info = input.workload.scanned();
     let state_sha256 = aged.drive.and_then(AgedDrive::hash);
@@ -534,9 +536,17 @@ fn simulate(
     let remarks = input.workload.remarks().into_iter().map(hints::remarked);
     let remarks = remarks.chain(hints::priorities(config, input.workload));
     result.hints = remarks.chain(hints::of(config, info, &outcome.host, &result)).collect();
-    let report = running.report().map_err(Failure::Input)?;
-    let figures = Figures::default().with(&WORKLOADS, running.figures());
-    let (result, fio_json) = report::finished(result, config, &report, &figures);
+    let fio_json = match &mut running[..] {
+        [one] => {
+            let report = one.report().map_err(Failure::Input)?;
+            let config = config.each().next().unwrap_or(config);
+            report::add(&mut result, config, &report, one.figures())
+        }
+        several => {
+            result.tenants = tenants::results(config, &reports, several);
+            None
+        }
+    };
     Ok(Finished { result, fio_json, host: outcome.host })
 }
 
@@ -547,14 +557,6 @@ fn bounded(input: Input<'_>) -> Result<RunResult, Failure> {
     let mut result = run_one(input, Watched { observers: &mut [&mut record], queued: None })?.result;
     result.bounds = Some(bounds::of(input, record, &result)?);
     Ok(result)
-}
-
-/// Starts the workload of a run.
-fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
-    workload.start().map_err(|Problems(problems)| match problems.into_iter().next() {
-        Some(problem) => Failure::Input(problem),
-        None => Failure::Check(Violation::new("the workload cannot be started, and nothing says why")),
-    })
 }
 
 /// Builds the simulation of a run: engine and drive in the state before the workload.

@@ -10,7 +10,7 @@ mod spare;
 
 use std::time::Instant;
 
-use flashloom_device::{EndOfLife, Filled, Outcome, Reason};
+use flashloom_device::{EndOfLife, Filled, HostReport, Outcome, Reason};
 use flashloom_host::scheduler;
 use flashloom_nand::{DieId, Utilization, reliability};
 use flashloom_units::{Figures, Ns, S, SlotSpec};
@@ -93,6 +93,7 @@ impl Measured<'_> {
             schema: RESULT_SCHEMA.to_owned(),
             config: self.config.to_json().into(),
             host,
+            tenants: Vec::new(),
             buffer: self.buffer(timed),
             read_cache: self.outcome.read_cache.map(|report| ReadCacheResult {
                 hits: report.hits,
@@ -125,38 +126,16 @@ impl Measured<'_> {
         let [of_reads, of_writes] = &self.outcome.scheduler.wait;
         let mut queue = of_reads.clone();
         queue.merge(of_writes);
-        let duration_ns = (timed && host.duration_ns > 0).then_some(host.duration_ns);
-        let per_second = |count: u64| duration_ns.map(|duration| count as f64 * S as f64 / duration as f64);
+        let mut result = of_requests(host, timed);
+        if let Some(latencies) = &mut result.latency_ns {
+            (latencies.queue, latencies.device) = (Distribution::of(&queue), Distribution::of(&host.device_latency));
+        }
         HostResult {
-            requests: host.generated,
-            completed: host.total_completed(),
-            failed: failures(host.failed),
-            reads: host.completed_of(Op::Read),
-            writes: host.completed_of(Op::Write),
-            discards: host.completed_of(Op::Discard),
-            flushes: host.completed_of(Op::Flush),
-            fua_writes: host.fua_latency.count(),
-            preflush_writes: host.preflush_latency.count(),
-            read_bytes: host.read_bytes,
-            write_bytes: host.write_bytes,
-            unmapped_read_sectors: self.outcome.unmapped_read_sectors,
+            unmapped_read_sectors: Some(self.outcome.unmapped_read_sectors),
             skipped_lines: self.info.filter(|_| self.config.workload.skip_bad_lines).map(|info| info.skipped_lines),
-            duration_ns,
-            iops: per_second(host.total_completed()),
-            throughput_bytes_per_s: per_second(host.read_bytes + host.write_bytes),
-            latency_ns: timed.then(|| LatencyResult {
-                read: Distribution::of(&host.read_latency),
-                write: Distribution::of(&host.write_latency),
-                fua_write: Distribution::of(&host.fua_latency),
-                preflush_write: Distribution::of(&host.preflush_latency),
-                flush: Distribution::of(&host.flush_latency),
-                discard: Distribution::of(&host.discard_latency),
-                all: Distribution::of(&host.latency()),
-                queue: Distribution::of(&queue),
-                device: Distribution::of(&host.device_latency),
-            }),
             anatomy: self.outcome.anatomy.as_deref().map(|anatomy| Box::new(anatomy::anatomy(anatomy))),
             scheduler: timed.then(|| self.policy(&scheduler::SLOT)),
+            ..result
         }
     }
 
@@ -198,6 +177,43 @@ impl Measured<'_> {
             lost_pages: reads.map(|reads| reads.lost_pages),
             reliability: reads.map(|_| self.policy(&reliability::SLOT)),
         }
+    }
+}
+
+/// What the requests of a report came to, without what only block layer and drive know.
+pub fn of_requests(host: &HostReport, timed: bool) -> HostResult {
+    let duration_ns = (timed && host.duration_ns > 0).then_some(host.duration_ns);
+    let per_second = |count: u64| duration_ns.map(|duration| count as f64 * S as f64 / duration as f64);
+    HostResult {
+        requests: host.generated,
+        completed: host.total_completed(),
+        failed: failures(host.failed),
+        reads: host.completed_of(Op::Read),
+        writes: host.completed_of(Op::Write),
+        discards: host.completed_of(Op::Discard),
+        flushes: host.completed_of(Op::Flush),
+        fua_writes: host.fua_latency.count(),
+        preflush_writes: host.preflush_latency.count(),
+        read_bytes: host.read_bytes,
+        write_bytes: host.write_bytes,
+        unmapped_read_sectors: None,
+        skipped_lines: None,
+        duration_ns,
+        iops: per_second(host.total_completed()),
+        throughput_bytes_per_s: per_second(host.read_bytes + host.write_bytes),
+        latency_ns: timed.then(|| LatencyResult {
+            read: Distribution::of(&host.read_latency),
+            write: Distribution::of(&host.write_latency),
+            fua_write: Distribution::of(&host.fua_latency),
+            preflush_write: Distribution::of(&host.preflush_latency),
+            flush: Distribution::of(&host.flush_latency),
+            discard: Distribution::of(&host.discard_latency),
+            all: Distribution::of(&host.latency()),
+            queue: None,
+            device: None,
+        }),
+        anatomy: None,
+        scheduler: None,
     }
 }
 

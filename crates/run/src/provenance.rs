@@ -6,9 +6,9 @@ use std::io;
 use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
 use flashloom_units::{Problem, Problems};
 use flashloom_workload::Fingerprint;
-use flashloom_workload::workload::Workload;
 use sha2::{Digest, Sha256};
 
+use crate::load::Load;
 use flashloom_config::{Config, Experiment, Variant};
 use flashloom_figures::result::{EXPERIMENT, InputResult, ProvenanceResult, RunResult, config_hash};
 
@@ -16,19 +16,20 @@ use flashloom_figures::result::{EXPERIMENT, InputResult, ProvenanceResult, RunRe
 ///
 /// # Errors
 /// A file that existed a moment ago and can no longer be read.
-pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Result<Vec<Vec<InputResult>>, Problems> {
-    let of_run = |(variant, workload): (&Variant, &dyn Workload)| {
+pub fn inputs(experiment: &Experiment, loads: &[Load<'_>]) -> Result<Vec<Vec<InputResult>>, Problems> {
+    let of_run = |(variant, load): (&Variant, &Load<'_>)| {
         let mut files = vec![InputResult::of(EXPERIMENT, &experiment.fingerprint())];
-        let read = match workload.scanned() {
-            Some(info) => info.files.clone(),
-            None => job_file(experiment, &variant.config)?.into_iter().collect(),
-        };
-        files.extend(read.iter().map(|file| InputResult::of("workload", file)));
+        for (config, workload) in variant.config.each().zip(load.each()) {
+            let read = match workload.scanned() {
+                Some(info) => info.files.clone(),
+                None => job_file(experiment, config)?.into_iter().collect(),
+            };
+            files.extend(read.iter().map(|file| InputResult::of("workload", file)));
+        }
         files.extend(experiment.preset_fingerprint(&variant.config).map(|file| InputResult::of("preset", &file)));
         Ok(files)
     };
-    let found: Result<Vec<_>, Problem> =
-        experiment.variants.iter().zip(workloads.iter().map(AsRef::as_ref)).map(of_run).collect();
+    let found: Result<Vec<_>, Problem> = experiment.variants.iter().zip(loads).map(of_run).collect();
     Ok(found?)
 }
 

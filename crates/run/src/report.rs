@@ -1,6 +1,6 @@
 //! Adds a workload's report to the result of its run.
 
-use flashloom_units::{Figures, Ns, S};
+use flashloom_units::{Figure, Figures, Ns, S};
 use flashloom_workload::workload::Report;
 use flashloom_workload::{Character, FilebenchReport, FlowReport, WORKLOADS};
 
@@ -11,15 +11,20 @@ use flashloom_figures::result::{
     CharacterResult, Distribution, FilebenchResult, FlowResult, RunResult, SynthesizedResult, WorkloadResult,
 };
 
-/// The result of a run with its workload's report; in fio's own format too, if the workload is a fio job file.
-pub fn finished(
-    mut result: RunResult,
+/// The figures that a workload counts itself; `None` if it has none.
+pub fn counted(config: &Config, figures: Vec<Figure>) -> Option<WorkloadResult> {
+    let kind = policy(config, &WORKLOADS, &Figures::default().with(&WORKLOADS, figures));
+    (!kind.figures.is_empty()).then_some(WorkloadResult { kind })
+}
+
+/// Adds the report of a workload and what it counts itself; in fio's own format too, if it is a fio job file.
+pub fn add(
+    result: &mut RunResult,
     config: &Config,
     report: &Report,
-    figures: &Figures,
-) -> (RunResult, Option<serde_json::Value>) {
-    let kind = policy(config, &WORKLOADS, figures);
-    result.workload = (!kind.figures.is_empty()).then_some(WorkloadResult { kind });
+    figures: Vec<Figure>,
+) -> Option<serde_json::Value> {
+    result.workload = counted(config, figures);
     let mut fio_json = None;
     match report {
         Report::Plain => {}
@@ -30,7 +35,7 @@ pub fn finished(
             result.synthesized = Some(SynthesizedResult { target, achieved });
         }
     }
-    (result, fio_json)
+    fio_json
 }
 
 fn filebench_result(report: &FilebenchReport) -> FilebenchResult {

@@ -6,6 +6,7 @@ use flashloom_units::{Problems, Refusal};
 use flashloom_workload::workload::Workload;
 
 use super::workloads;
+use crate::load::Load;
 use flashloom_config::{Config, Experiment, Precondition, Timing};
 
 /// Checks that the seeds of every combination can differ in something, for runs that are not prepared together. What
@@ -19,7 +20,7 @@ pub fn check_seeds(experiment: &Experiment) -> Result<(), Problems> {
         return Ok(());
     }
     match workloads::all(workloads::read_each(experiment)) {
-        Ok(workloads) => check(experiment, &workloads),
+        Ok(loads) => check(experiment, &loads),
         Err(_) => Ok(()),
     }
 }
@@ -28,18 +29,24 @@ pub fn check_seeds(experiment: &Experiment) -> Result<(), Problems> {
 ///
 /// # Errors
 /// A problem for each reason why those of a combination cannot.
-pub fn check(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Result<(), Problems> {
+pub fn check(experiment: &Experiment, loads: &[Load<'_>]) -> Result<(), Problems> {
     let Some(seeds) = experiment.seeds else { return Ok(()) };
     let mut problems = Problems::default();
-    for (variant, workload) in experiment.variants.iter().zip(workloads).step_by(experiment.repetitions()) {
+    for (variant, load) in experiment.variants.iter().zip(loads).step_by(experiment.repetitions()) {
         let config = &variant.config;
-        let Some(refusal) = undrawn(config, &**workload).filter(|_| !draws_beside_the_workload(config)) else {
+        let Some(refusal) = undrawn_of(config, load).filter(|_| !draws_beside_the_workload(config)) else {
             continue;
         };
         let found = format!("{seeds} seeds, and nothing is drawn: {}", refusal.found);
         problems.add(experiment.problem(config, Refusal { found, ..refusal }));
     }
     problems.or(())
+}
+
+/// [`undrawn`] of all workloads: one in which something is drawn is enough.
+fn undrawn_of(config: &Config, load: &Load<'_>) -> Option<Refusal> {
+    let each = config.each().zip(load.each()).map(|(config, workload)| undrawn(config, workload));
+    each.collect::<Option<Vec<_>>>()?.into_iter().next()
 }
 
 /// Reason why the seed changes nothing about the requests that could change a figure.

@@ -1,7 +1,10 @@
 //! Execution of a run with observers: of events in the stack, of progress, and of requests as they arrive.
 
-use flashloom_device::{Event, Interest, Observer, Simulation};
+use std::cell::RefCell;
+
+use flashloom_device::{Event, HostReport, Interest, Observer, Simulation, Tenant};
 use flashloom_units::{Ns, Problem};
+use flashloom_workload::workload::Running;
 use flashloom_workload::{Arrivals, Request};
 
 use super::{Failure, Progress};
@@ -13,30 +16,41 @@ pub struct Watched<'a, 'b> {
     /// Receive the events of the stack.
     pub observers: &'a mut [&'b mut dyn Observer],
     /// Called with every request as it arrives, before it may have to wait in front of the block layer.
-    pub queued: Option<&'a mut dyn FnMut(&Request)>,
+    pub queued: Option<ShowRequest<'a>>,
 }
 
 impl Watched<'_, '_> {
-    /// Runs a workload to its end, and returns the time of the end; `series` is one more observer. `progress` receives
-    /// the number of requests that have arrived, a few thousand at a time.
+    /// Runs workloads to their ends, and returns the time of the last; with several, what came of the requests of each.
+    /// `series` is one more observer. `progress` receives the number of requests that have arrived, a few thousand at a
+    /// time.
     ///
     /// # Errors
-    /// A problem in the workload's input, or an interruption.
+    /// A problem in a workload's input, or an interruption.
     pub fn run(
         self,
         simulation: &mut Simulation,
-        arrivals: &mut dyn Arrivals,
+        workloads: &mut [Box<dyn Running + '_>],
         interval_ns: Ns,
         series: Option<&mut Series>,
         progress: &dyn Progress,
-    ) -> Result<Ns, Failure> {
-        let interrupt = progress.interrupt();
-        let mut shown = Shown { arrivals, progress, queued: self.queued, untold: 0 };
+    ) -> Result<(Ns, Vec<HostReport>), Failure> {
+        let (interrupt, queued) = (progress.interrupt(), RefCell::new(self.queued));
+        let shown = |arrivals| Shown { arrivals, progress, queued: &queued, untold: 0 };
+        let mut shown: Vec<_> = workloads.iter_mut().map(|each| shown(&mut **each as &mut dyn Arrivals)).collect();
         let observers = self.observers.iter_mut().map(|each| &mut **each as &mut dyn Observer);
         let mut observers: Vec<_> = observers.chain(series.map(|each| each as &mut dyn Observer)).collect();
-        let end_ns = simulation.run(&mut shown, interval_ns, &mut observers).map_err(Failure::Input)?;
-        shown.tell();
-        if interrupt.is_raised() { Err(Failure::Interrupted) } else { Ok(end_ns) }
+        let mut reports = Vec::new();
+        let end_ns = if let [one] = &mut shown[..] {
+            simulation.run(one, interval_ns, &mut observers)
+        } else {
+            let mut tenants: Vec<_> = shown.iter_mut().map(|each| Tenant::new(each)).collect();
+            let end_ns = simulation.run_together(&mut tenants, interval_ns, &mut observers);
+            reports = tenants.iter().map(|tenant| tenant.report().clone()).collect();
+            end_ns
+        };
+        let end_ns = end_ns.map_err(Failure::Input)?;
+        shown.iter_mut().for_each(Shown::tell);
+        if interrupt.is_raised() { Err(Failure::Interrupted) } else { Ok((end_ns, reports)) }
     }
 }
 
@@ -55,11 +69,14 @@ impl<F: FnMut(&Request)> Observer for Issues<F> {
     }
 }
 
+/// What is told every request.
+type ShowRequest<'a> = &'a mut dyn FnMut(&Request);
+
 /// Arrivals that are counted, and passed on, as they are taken.
 struct Shown<'a, 'b> {
     arrivals: &'a mut dyn Arrivals,
     progress: &'a dyn Progress,
-    queued: Option<&'b mut dyn FnMut(&Request)>,
+    queued: &'a RefCell<Option<ShowRequest<'b>>>,
     /// Requests not yet reported as progress.
     untold: u64,
 }
@@ -83,7 +100,7 @@ impl Arrivals for Shown<'_, '_> {
         if self.untold == Self::STEP {
             self.tell();
         }
-        self.queued.iter_mut().for_each(|show| show(&request));
+        self.queued.borrow_mut().iter_mut().for_each(|show| show(&request));
         (request, cookie)
     }
 

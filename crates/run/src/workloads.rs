@@ -7,6 +7,7 @@ use flashloom_workload::workload::{JobFiles, Running, Unfit, Workload};
 use flashloom_workload::{Footprint, Pace, Replayed, Request, TASK_IDS, TraceInfo, TraceOptions, scan_trace};
 use rayon::prelude::*;
 
+use crate::load::Load;
 use flashloom_config::{Config, Experiment, Variant};
 
 type Scan = Result<Arc<TraceInfo>, Problem>;
@@ -25,17 +26,17 @@ impl Flaw {
     }
 }
 
-/// The workload of every run with its input read: every recording once, in parallel.
-pub fn read_each(experiment: &Experiment) -> Vec<Result<Box<dyn Workload>, Flaw>> {
+/// The load of every run with its input read: every recording once, in parallel.
+pub fn read_each(experiment: &Experiment) -> Vec<Result<Load<'static>, Flaw>> {
     let job_files = JobFiles::default();
-    let build = |variant: &Variant| {
-        let workload = experiment.workload_sharing(&variant.config, &job_files);
-        workload.map_err(|refusal| Flaw::unfit(refused(experiment, &variant.config, refusal)))
+    let build = |config: &Config| {
+        let workload = experiment.workload_sharing(config, &job_files);
+        workload.map_err(|refusal| Flaw::unfit(refused(experiment, config, refusal)))
     };
-    let built: Vec<_> = experiment.variants.iter().map(build).collect();
-    let scans = scan_all(built.iter().flatten());
-    let read = |(variant, built): (&Variant, Result<Box<dyn Workload>, Flaw>)| {
-        let (config, mut workload) = (&variant.config, built?);
+    let build_each = |variant: &Variant| variant.config.each().map(build).collect::<Result<Vec<_>, Flaw>>();
+    let built: Vec<_> = experiment.variants.iter().map(build_each).collect();
+    let scans = scan_all(built.iter().flatten().flatten());
+    let read = |config: &Config, mut workload: Box<dyn Workload>| {
         let unfit = match scan_of(&*workload, &scans) {
             Some(Err(problem)) => Some(Unfit::Input(problem.clone().into())),
             scan => {
@@ -52,12 +53,16 @@ pub fn read_each(experiment: &Experiment) -> Vec<Result<Box<dyn Workload>, Flaw>
             }
         }
     };
-    experiment.variants.iter().zip(built).map(read).collect()
+    let read_each = experiment.variants.iter().zip(built).map(|(variant, built)| {
+        let read = variant.config.each().zip(built?).map(|(config, workload)| read(config, workload));
+        read.collect::<Result<Vec<_>, Flaw>>().map(Load::new)
+    });
+    read_each.collect()
 }
 
 /// Indices of the runs whose values do not fit together; empty if something else is wrong with any run, or all are
 /// unfit.
-pub fn unfit(read: &[Result<Box<dyn Workload>, Flaw>]) -> Vec<usize> {
+pub fn unfit(read: &[Result<Load<'_>, Flaw>]) -> Vec<usize> {
     let is_fine = |read: &Result<_, Flaw>| read.as_ref().map_or_else(|flaw| flaw.is_unfit, |_| true);
     if !read.iter().all(is_fine) || read.iter().all(Result::is_err) {
         return Vec::new();
@@ -65,11 +70,11 @@ pub fn unfit(read: &[Result<Box<dyn Workload>, Flaw>]) -> Vec<usize> {
     read.iter().enumerate().filter(|(_, read)| read.is_err()).map(|(index, _)| index).collect()
 }
 
-/// All workloads, if none has a flaw.
+/// All loads, if none has a flaw.
 ///
 /// # Errors
 /// Every problem of their inputs, or between inputs and configuration.
-pub fn all(read: Vec<Result<Box<dyn Workload>, Flaw>>) -> Result<Vec<Box<dyn Workload>>, Problems> {
+pub fn all(read: Vec<Result<Load<'static>, Flaw>>) -> Result<Vec<Load<'static>>, Problems> {
     let (mut problems, mut workloads) = (Problems::default(), Vec::with_capacity(read.len()));
     for read in read {
         match read {

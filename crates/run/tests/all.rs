@@ -26,5 +26,6 @@ mod slap;
 mod slc_cache;
 mod slc_drives;
 mod support;
+mod tenants;
 mod workload;
 mod write_amplification;

@@ -87,6 +87,19 @@ params! {
         /// Maximum number of requests to read.
         requests: Option<u64> => "requests", Kind::Count { min: 1, max: u64::MAX }, Value::Absent,
             "The start of a long recording runs sooner, but may not be like the rest.";
+        /// Where the part of the drive begins that the workload has, as a share of the capacity. Its addresses count
+        /// from there, and the part is the drive that it sees.
+        range_begin: f64 => "range_begin", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
+            "Workloads with parts of their own share channels and blocks, but no addresses.";
+        /// Where that part ends.
+        range_end: f64 => "range_end", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(1.0),
+            "Parts may overlap: then workloads write over what others have written.";
+        /// Time of the run at which the workload begins; its own times count from there.
+        begin_ns: Ns => "begin", Kind::Time { min: 0, max: u64::MAX / 4 }, Value::Time(0),
+            "A neighbour that comes later shows what it changes, on one drive and in one run.";
+        /// Time of the run from which on the workload issues no more requests.
+        end_ns: Option<Ns> => "end", Kind::Time { min: 1, max: u64::MAX / 4 }, Value::Absent,
+            "Workloads of different lengths are compared while all of them run.";
         /// Replay a replicate of the recording in place of the recording itself: begun at another request, with
         /// arrivals or queue depth that waver a little, all drawn from `run.seed`. `--seeds` sets it.
         replicate: Option<bool> => "replicate", Kind::Flag, Value::Absent,

@@ -36,7 +36,9 @@ pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result
     if !arguments.drop_unsupported {
         writer.check()?;
     }
-    let report = writer.finish(experiment.variants[0].config.workload.kind).map_err(unwritten)?;
+    let config = &experiment.variants[0].config;
+    let from = if config.workloads.is_empty() { config.workload.kind } else { "several workloads" };
+    let report = writer.finish(from).map_err(unwritten)?;
     print(&report_text(&report))?;
     // A trace that breaks off there is no trace of the workload.
     lived(&experiment, &finished.result)

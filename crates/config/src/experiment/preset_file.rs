@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use flashloom_units::{Refusal, Value};
 
+use std::sync::Arc;
+
 use crate::catalog::{Catalog, SECTIONS};
 use crate::checked::PRESET;
 use crate::raw::{Assignment, Axis, Origin, Report, Source, read_document};
@@ -27,7 +29,7 @@ struct PresetFile {
 
 impl PresetFiles {
     /// Reads every file that an assignment or an axis names; problems go to the report.
-    pub fn read(catalog: &Catalog, report: &mut Report, assignments: &[Assignment], axes: &[Axis]) -> Self {
+    pub fn read(catalog: &Arc<Catalog>, report: &mut Report, assignments: &[Assignment], axes: &[Axis]) -> Self {
         let written = assignments.iter().filter(|one| one.key.path() == PRESET).map(|one| (&one.value, &one.origin));
         let varied = axes.iter().filter(|axis| axis.key.path() == PRESET).flat_map(|axis| &axis.values);
         let mut files = Self::default();
@@ -59,7 +61,7 @@ impl PresetFiles {
 }
 
 impl PresetFile {
-    fn read(catalog: &Catalog, report: &mut Report, path: &str, origin: &Origin) -> Option<Self> {
+    fn read(catalog: &Arc<Catalog>, report: &mut Report, path: &str, origin: &Origin) -> Option<Self> {
         let found = report.sources.get(origin.source).folder.join(path);
         let text = match Source::read(&found.to_string_lossy()) {
             Ok(text) => text,
@@ -71,7 +73,7 @@ impl PresetFile {
             }
         };
         let source = report.sources.add(text);
-        let document = read_document(catalog, report, source);
+        let (_, document) = read_document(catalog, report, source);
         for one in &document.assignments {
             let (path, section) = (one.key.path(), one.key.section());
             let refusal = if path == PRESET {

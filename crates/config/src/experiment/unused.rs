@@ -12,7 +12,7 @@ use flashloom_ftl::{PAGE_MAPPING, is_of_page_mappings};
 use flashloom_units::{Must, Refusal, Used, Value};
 
 use super::Experiment;
-use crate::catalog::{Catalog, KeyId};
+use crate::catalog::{Catalog, KeyId, SECTIONS, WORKLOAD, WorkloadName};
 use crate::raw::Origin;
 use crate::typed::Config;
 
@@ -235,7 +235,7 @@ fn has_effect(config: &Config, key: KeyId) -> bool {
 impl Config {
     /// The effective configuration as a file that reads back to the same values; defaults without effect are comments.
     pub fn to_toml(&self) -> String {
-        self.to_toml_with(|key| has_effect(self, key))
+        self.to_toml_with(has_effect)
     }
 }
 
@@ -265,6 +265,11 @@ fn unmet(rows: &[&Config], needs: &[Keyed]) -> BTreeMap<Need, Unmet> {
     unmet
 }
 
+/// The configuration of one of several workloads, or that of the run.
+fn as_of(config: &Config, workload: Option<WorkloadName>) -> &Config {
+    workload.map_or(config, |workload| &config.workloads[workload.index].1)
+}
+
 /// A written key or table, with its conditions.
 struct Written {
     path: String,
@@ -278,21 +283,26 @@ impl Experiment {
     /// Keys that were given, in the file or by an option, and have no effect in any run; and varied keys without effect
     /// in some rows of a comparison, which then differ in nothing else.
     pub fn unused(&self) -> Vec<Unused> {
-        let variants = self.variants.iter().step_by(self.repetitions());
-        let rows: Vec<&Config> = variants.map(|variant| &variant.config).collect();
-        let Some(first) = rows.first() else { return Vec::new() };
+        let variants = || self.variants.iter().step_by(self.repetitions()).map(|variant| &variant.config);
+        let Some(first) = variants().next() else { return Vec::new() };
+        let count = variants().count();
         let mut found: BTreeMap<Vec<Reason>, Vec<(Origin, String)>> = BTreeMap::new();
-        let unless_all = |of: Vec<usize>| if of.len() == rows.len() { Vec::new() } else { of };
-        for Written { path, origin, needs, varies } in self.written(first) {
-            let unmet = unmet(&rows, &needs);
-            let failing: usize = unmet.values().map(|unmet| unmet.rows.len()).sum();
-            if failing == 0 || (failing < rows.len() && !varies) {
-                continue;
+        let unless_all = |of: Vec<usize>| if of.len() == count { Vec::new() } else { of };
+        let several = first.workloads.iter().map(|(workload, _)| Some(*workload));
+        for workload in std::iter::once(None).chain(several) {
+            let of_workload = |config| as_of(config, workload);
+            let rows: Vec<&Config> = variants().map(of_workload).collect();
+            for Written { path, origin, needs, varies } in self.written(of_workload(first), workload) {
+                let unmet = unmet(&rows, &needs);
+                let failing: usize = unmet.values().map(|unmet| unmet.rows.len()).sum();
+                if failing == 0 || (failing < rows.len() && !varies) {
+                    continue;
+                }
+                let reason = |(need, of): (Need, Unmet)| Reason { rows: unless_all(of.rows), need, found: of.found };
+                let mut reasons: Vec<Reason> = unmet.into_iter().map(reason).collect();
+                reasons.sort();
+                found.entry(reasons).or_default().push((origin, path));
             }
-            let reason = |(need, of): (Need, Unmet)| Reason { rows: unless_all(of.rows), need, found: of.found };
-            let mut reasons: Vec<Reason> = unmet.into_iter().map(reason).collect();
-            reasons.sort();
-            found.entry(reasons).or_default().push((origin, path));
         }
         let place = |(origin, _): &(Origin, String)| (origin.source, origin.span.start);
         let mut found: Vec<_> = found.into_iter().collect();
@@ -308,16 +318,17 @@ impl Experiment {
         found.into_iter().map(unused).collect()
     }
 
-    /// Written keys with conditions, and empty tables of policies. A condition may be met by keys that a single run
-    /// leaves to comparisons.
-    fn written(&self, config: &Config) -> Vec<Written> {
+    /// Written keys with conditions, and empty tables of policies, of the run or of one of its workloads. A condition
+    /// may be met by keys that a single run leaves to comparisons.
+    fn written(&self, config: &Config, workload: Option<WorkloadName>) -> Vec<Written> {
         let (catalog, settings) = (config.catalog(), &config.settings);
         let keyed = |needs: Vec<Need>| -> Vec<Keyed> {
-            let is_chosen = |(_, key): &Keyed| self.left_out.iter().all(|axis| axis.key != *key);
+            let is_chosen = |(_, key): &Keyed| self.left_out.iter().all(|axis| axis.key != key.of_workload(workload));
             keyed(catalog, needs).filter(is_chosen).collect()
         };
         let of_key = |key: KeyId| {
             let (origin, needs) = (settings.origin(key)?.clone(), keyed(needs(catalog, key)));
+            let key = key.of_workload(workload);
             Some(Written { path: key.path(), origin, needs, varies: self.axes.contains(&key) })
         };
         let of_table = |index: usize| {
@@ -327,6 +338,10 @@ impl Experiment {
             let needs = keyed(need_of_policy(catalog, index).into_iter().collect());
             Some(Written { path: format!("[{}]", table.path()), origin, needs, varies: false })
         };
+        if workload.is_some() {
+            let is_of_workload = |key: &KeyId| SECTIONS[key.section()].name == WORKLOAD;
+            return catalog.keys().filter(is_of_workload).filter_map(of_key).collect();
+        }
         catalog.keys().filter_map(of_key).chain((0..catalog.tables.len()).filter_map(of_table)).collect()
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use flashloom_files::{NoInput, TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of};
 use flashloom_units::{Kind, Lines, Refusal, Value};
@@ -15,7 +16,12 @@ use super::other_kind::other_kind;
 use super::range;
 use super::source::{Origin, Report, Source};
 use super::value::check;
-use crate::catalog::{Catalog, DeadEnd, EXPECT, FIT, KeyId, Member, SECTIONS, VARY};
+use crate::catalog::{
+    Catalog, DeadEnd, EXPECT, FIT, KeyId, MOST_WORKLOADS, Member, SECTIONS, VARY, WORKLOAD, WorkloadName,
+};
+
+/// Key of the name of one of several workloads, `[[workload]]`.
+pub const NAME: &str = "name";
 
 /// Lists of keys that vary together, in `[vary]`.
 const TOGETHER: &str = "together";
@@ -63,23 +69,28 @@ pub struct Document {
     pub headers: Vec<Option<Origin>>,
 }
 
-/// Reads the text of a source; problems go to the report, and the rest is read all the same.
-pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
+/// Reads the text of a source; problems go to the report, and the rest is read all the same. Returns the catalog of
+/// what it has, which is another one if it has several workloads.
+pub fn read(catalog: &Arc<Catalog>, report: &mut Report, source: usize) -> (Arc<Catalog>, Document) {
     let headers = vec![None; catalog.tables.len()];
     let document = Document { headers, ..Document::default() };
     let sources = report.sources.clone();
     let (text, lines) = (&sources.get(source).text, sources.lines(source));
-    let Some(parsed) = few_words(report, source, text) else { return document };
+    let Some(parsed) = few_words(report, source, text) else { return (Arc::clone(catalog), document) };
     let (root, errors) = DeTable::parse_recoverable(&parsed);
     if let Some((span, refusal)) = no_experiment(sources.get(source), lines, &errors) {
         report.distrust(&Origin { source, span }, refusal, None);
-        return document;
+        return (Arc::clone(catalog), document);
     }
     let bad_lines = report_syntax(report, source, text, lines, errors);
-    let known = OnceCell::new();
-    let mut reader = Reader { catalog, report, source, lines, bad_lines, document, known, group: None };
+    let (known, workload) = (OnceCell::new(), None);
+    let mut reader = Reader { catalog, report, source, lines, bad_lines, document, known, group: None, workload };
+    let names = reader.names(root.get_ref());
+    let several = (!names.is_empty()).then(|| Arc::new(catalog.with_workloads(&names)));
+    let catalog = several.as_ref().unwrap_or(catalog);
+    reader.catalog = catalog;
     reader.root(root.get_ref());
-    reader.document
+    (Arc::clone(catalog), reader.document)
 }
 
 /// The text for the parser, if it has no more words than the parser has memory for; otherwise the report has the
@@ -192,6 +203,8 @@ struct Reader<'a> {
     known: OnceCell<Numbers>,
     /// The group of the keys that are read.
     group: Option<usize>,
+    /// The workload whose keys are read, where there are several.
+    workload: Option<WorkloadName>,
 }
 
 impl Reader<'_> {
@@ -213,6 +226,51 @@ impl Reader<'_> {
         self.bad_lines[..after].last().is_some_and(|lost| lost.contains(&line))
     }
 
+    /// The names of the workloads of a list `[[workload]]`, whose keys are read later; those that are none are refused.
+    fn names(&mut self, root: &DeTable<'_>) -> Vec<String> {
+        let mut names = Vec::new();
+        let Some(DeValue::Array(list)) = root.get(WORKLOAD).map(Spanned::get_ref) else { return names };
+        let section = SECTIONS.iter().position(|section| section.name == WORKLOAD);
+        let catalog = self.catalog;
+        for workload in list {
+            let DeValue::Table(content) = workload.get_ref() else {
+                self.distrust(workload, section, || not_a_table(WORKLOAD));
+                continue;
+            };
+            let Some(name) = content.get(NAME) else {
+                let refusal = || Refusal::new("a workload without a name", format!("`{NAME}`, which its keys go by"));
+                self.distrust(workload, section, refusal);
+                continue;
+            };
+            match name.get_ref() {
+                DeValue::String(text) => match catalog.check_name(text, &names) {
+                    Ok(()) => names.push(text.to_string()),
+                    Err(refusal) => self.distrust(name, section, || refusal),
+                },
+                _ => self.distrust(name, section, || Refusal::new("a name that is no text", "a text in quotes")),
+            }
+        }
+        if names.len() > MOST_WORKLOADS {
+            let found = format!("{} workloads", names.len());
+            self.distrust(&root[WORKLOAD], section, || Refusal::new(found, format!("at most {MOST_WORKLOADS}")));
+            names.truncate(MOST_WORKLOADS);
+        }
+        names
+    }
+
+    /// Reads the keys of the workloads of a list `[[workload]]`.
+    fn workloads(&mut self, table: usize, list: &[Spanned<DeValue<'_>>]) {
+        for workload in list {
+            let DeValue::Table(content) = workload.get_ref() else { continue };
+            let Some(DeValue::String(name)) = content.get(NAME).map(Spanned::get_ref) else { continue };
+            self.workload = self.catalog.workload(name);
+            if self.workload.is_some() {
+                self.table(table, workload, content);
+            }
+            self.workload = None;
+        }
+    }
+
     fn root(&mut self, root: &DeTable<'_>) {
         let catalog = self.catalog;
         for (key, value) in root {
@@ -231,6 +289,7 @@ impl Reader<'_> {
             match (catalog.section_table(name), value.get_ref()) {
                 (None, _) => self.distrust(key, None, || catalog.unknown_section(name)),
                 (Some(table), DeValue::Table(content)) => self.table(table, key, content),
+                (Some(table), DeValue::Array(list)) if name == WORKLOAD => self.workloads(table, list),
                 (Some(table), _) => {
                     self.distrust(value, Some(catalog.tables[table].section), || not_a_table(name));
                 }
@@ -265,6 +324,7 @@ impl Reader<'_> {
         let section = Some(catalog.tables[table].section);
         for (key, value) in content {
             match (catalog.member(table, key.get_ref()), value.get_ref()) {
+                (None, _) if self.workload.is_some() && catalog.has_named(table) && key.get_ref() == NAME => {}
                 (None, _) => self.distrust(key, section, || catalog.unknown_member(table, key.get_ref())),
                 (Some(Member::Table(inner)), DeValue::Table(content)) => self.table(inner, key, content),
                 (Some(Member::Table(inner)), _) => {
@@ -272,8 +332,8 @@ impl Reader<'_> {
                 }
                 (Some(Member::Key(id)), written) => match check(catalog, id.param(), written) {
                     Ok(checked) => {
-                        let origin = self.origin(value);
-                        self.document.assignments.push(Assignment { key: id, value: checked, origin });
+                        let (origin, key) = (self.origin(value), id.of_workload(self.workload));
+                        self.document.assignments.push(Assignment { key, value: checked, origin });
                     }
                     Err(refusal) => self.distrust(value, section, || refusal),
                 },
@@ -291,11 +351,29 @@ impl Reader<'_> {
                 continue;
             }
             let found = match table {
+                Some(table) if catalog.has_named(table) && self.workload.is_none() => {
+                    match (catalog.workload(name), value.get_ref()) {
+                        (Some(workload), DeValue::Table(content)) => {
+                            self.workload = Some(workload);
+                            self.vary(of, content, Some(table));
+                            self.workload = None;
+                            continue;
+                        }
+                        (Some(_), _) => {
+                            self.distrust(value, None, || not_a_table(&format!("{WORKLOAD}.{name}")));
+                            continue;
+                        }
+                        (None, _) => Err(DeadEnd::Workload(name)),
+                    }
+                }
                 Some(table) => catalog.member(table, name).ok_or(DeadEnd::Member(table, name)),
                 None if name.contains('.') => catalog.follow(name).map(Member::Key).map_err(|(_, end)| end),
                 None => catalog.section_table(name).map(Member::Table).ok_or(DeadEnd::Section(name)),
             };
             let section = table.map(|table| catalog.tables[table].section);
+            let of_workload = |id: KeyId| id.of_workload(id.workload.or(self.workload));
+            let found =
+                found.map(|found| if let Member::Key(id) = found { Member::Key(of_workload(id)) } else { found });
             match (found, value.get_ref()) {
                 (Err(end), _) => self.distrust(key, section, || catalog.refusal(name, end)),
                 (Ok(Member::Table(inner)), DeValue::Table(content)) => self.vary(of, content, Some(inner)),

@@ -4,11 +4,12 @@ use flashloom_units::Value;
 use serde_json::{Map, Value as Json};
 
 use super::Config;
-use crate::catalog::{KeyId, SECTIONS};
+use crate::catalog::{KeyId, SECTIONS, WORKLOAD, WorkloadName};
+use crate::raw::NAME;
 
 /// Keys of sections that a configuration is written without while they have their defaults: they came after results had
 /// been published with the hash of theirs, and drives saved with it.
-const LEFT_OUT: [(&str, &str); 16] = [
+const LEFT_OUT: [(&str, &str); 19] = [
     ("device", "reliability"),
     ("device", "read_cache"),
     ("device", "readahead_pages"),
@@ -25,6 +26,9 @@ const LEFT_OUT: [(&str, &str); 16] = [
     ("ftl", "slc_fold_threshold"),
     ("ftl", "slc_flush_delay"),
     ("workload", "submit_time"),
+    ("workload", "range_begin"),
+    ("workload", "range_end"),
+    ("workload", "begin"),
 ];
 
 /// True if a key is written out with this value.
@@ -67,7 +71,7 @@ impl Config {
     }
 
     /// The effective configuration, every default filled in, as JSON: an object of sections; the table of a chosen
-    /// policy is an object within its section.
+    /// policy is an object within its section. Several workloads are a list of them, each with its name.
     pub fn to_json(&self) -> Json {
         let mut root = Map::new();
         for index in self.tables() {
@@ -81,24 +85,54 @@ impl Config {
                 Some((policy, _)) => section[policy.name] = object,
             }
         }
+        if !self.workloads.is_empty() {
+            root.insert(WORKLOAD.to_owned(), self.workloads.iter().map(Self::workload_to_json).collect());
+        }
         Json::Object(root)
+    }
+
+    /// One of several workloads.
+    fn workload_to_json((workload, config): &(WorkloadName, Self)) -> Json {
+        let mut section = config.to_json()[WORKLOAD].take();
+        section[NAME] = workload.name.into();
+        section
     }
 
     /// The effective configuration as a file that reads back to equal values. Defaults stand in comments where they
     /// have no effect, so that the file is not warned of what nobody wrote.
-    pub(crate) fn to_toml_with(&self, has_effect: impl Fn(KeyId) -> bool) -> String {
-        let mut text = String::new();
-        for index in self.tables() {
+    pub(crate) fn to_toml_with(&self, has_effect: impl Fn(&Self, KeyId) -> bool) -> String {
+        let (mut text, several) = (String::new(), !self.workloads.is_empty());
+        for (workload, config) in &self.workloads {
             let separator = if text.is_empty() { "" } else { "\n" };
-            text.push_str(&format!("{separator}[{}]\n", self.catalog().tables[index].path()));
+            text.push_str(&format!("{separator}[[{WORKLOAD}]]\n{NAME} = {}\n", quoted(workload.name)));
+            config.write_tables(&mut text, true, |table| table == WORKLOAD, &has_effect);
+        }
+        self.write_tables(&mut text, false, |table| table != WORKLOAD || !several, &has_effect);
+        text
+    }
+
+    /// Writes the tables of some sections. With `has_begun` the header of the first is written already.
+    fn write_tables(
+        &self,
+        text: &mut String,
+        has_begun: bool,
+        is_asked: impl Fn(&str) -> bool,
+        has_effect: impl Fn(&Self, KeyId) -> bool,
+    ) {
+        let asked = |&index: &usize| is_asked(SECTIONS[self.catalog().tables[index].section].name);
+        for (nth, index) in self.tables().into_iter().filter(asked).enumerate() {
+            if nth > 0 || !has_begun {
+                let separator = if text.is_empty() { "" } else { "\n" };
+                text.push_str(&format!("{separator}[{}]\n", self.catalog().tables[index].path()));
+            }
             for (key, value) in self.keys_of(index) {
                 if let Some(value) = toml_value(value) {
-                    let comment = if self.settings.origin(key).is_some() || has_effect(key) { "" } else { "# " };
+                    let is_given = self.settings.origin(key).is_some();
+                    let comment = if is_given || has_effect(self, key) { "" } else { "# " };
                     text.push_str(&format!("{comment}{} = {value}\n", key.param().name));
                 }
             }
         }
-        text
     }
 }
 

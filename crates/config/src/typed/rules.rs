@@ -2,12 +2,12 @@
 
 use flashloom_ftl::{OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER, other_mappings_offer};
 use flashloom_host::{BlockLayer, HostParams, Linux, Throttling};
-use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
-use flashloom_workload::TASK_IDS;
+use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_ratio, format_size};
 use flashloom_workload::workload::{self, Context};
+use flashloom_workload::{TASK_IDS, WorkloadParams};
 
 use super::{Config, toml_value};
-use crate::catalog::{KeyId, Timing};
+use crate::catalog::{KeyId, Timing, WORKLOAD};
 use crate::raw::{Report, Sources};
 
 /// A rule: the sections that it reads, and the check.
@@ -54,6 +54,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["buffer", "device", "ftl"], broken: Check::One(the_buffer_holds_a_stream) },
     Rule { sections: &["host", "buffer", "ftl"], broken: Check::Each(policies_have_what_they_need) },
     Rule { sections: &["workload"], broken: Check::Each(|config| misfits(config, None)) },
+    Rule { sections: &["workload", "device"], broken: Check::One(the_workload_has_a_part_of_the_drive) },
     Rule { sections: &["workload", "device"], broken: Check::Located(the_workload_fits_the_device) },
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
     Rule { sections: &["host"], broken: Check::One(the_hardware_queues_fit_the_host) },
@@ -69,7 +70,7 @@ const RULES: &[Rule] = &[
 pub fn check(config: &Config, report: &mut Report) {
     let mut shapely = true;
     for (rules, is_shape) in [(SHAPE, true), (RULES, false)] {
-        for rule in rules {
+        for rule in rules.iter().filter(|rule| !is_of_each(config, rule)) {
             let applies = report.trusts(rule.sections) && (is_shape || shapely || !rule.sections.contains(&"device"));
             let broken = if applies { rule.broken.of(config, Some(&report.sources)) } else { Vec::new() };
             shapely &= !is_shape || broken.is_empty();
@@ -78,11 +79,35 @@ pub fn check(config: &Config, report: &mut Report) {
             }
         }
     }
+    if shapely {
+        check_each(config, report);
+    }
+}
+
+/// Checks every workload of several against the rules that read its section.
+fn check_each(config: &Config, report: &mut Report) {
+    for (_, one) in &config.workloads {
+        for rule in RULES.iter().filter(|rule| rule.sections.contains(&WORKLOAD)) {
+            let broken = if report.trusts(rule.sections) { rule.broken.of(one, Some(&report.sources)) } else { vec![] };
+            for refusal in broken {
+                report.refuse(&one.settings.pointer(&refusal.keys), refusal);
+            }
+        }
+    }
+}
+
+/// True for a rule of the workload where there are several: it is held against each of them.
+fn is_of_each(config: &Config, rule: &Rule) -> bool {
+    !config.workloads.is_empty() && rule.sections.contains(&WORKLOAD)
 }
 
 /// True if a configuration breaks no rule but, perhaps, one about files.
 pub(super) fn is_sound(config: &Config) -> bool {
-    SHAPE.iter().chain(RULES).all(|rule| rule.broken.of(config, None).is_empty())
+    let all = || SHAPE.iter().chain(RULES);
+    let holds = |config: &Config| {
+        all().filter(|rule| !is_of_each(config, rule)).all(|rule| rule.broken.of(config, None).is_empty())
+    };
+    holds(config) && config.workloads.iter().all(|(_, one)| holds(one))
 }
 
 /// True if the drive has a shape that its size can be worked out from.
@@ -112,6 +137,16 @@ fn pages_have_32_bit_numbers(config: &Config) -> Option<Refusal> {
         format!("at most {} pages, whose numbers fit in 32 bits", u32::MAX - 1),
     );
     Some(refusal.at(keys).help("use fewer blocks, or larger pages"))
+}
+
+fn the_workload_has_a_part_of_the_drive(config: &Config) -> Option<Refusal> {
+    if config.range_of_workload().is_some() {
+        return None;
+    }
+    let WorkloadParams { range_begin, range_end, .. } = config.workload;
+    let found = format!("a part of the drive from {} to {} of it", format_ratio(range_begin), format_ratio(range_end));
+    let expected = "one that ends a page or more after its beginning";
+    Some(Refusal::new(found, expected).at(["workload.range_begin", "workload.range_end"]))
 }
 
 /// Refuses some of the keys of energy without the others: a sum that lacks a part looks like a figure.

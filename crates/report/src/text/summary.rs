@@ -3,8 +3,8 @@
 use flashloom_config::{Catalog, statistics};
 use flashloom_figures::number::{count, energy, factor, percent, rate, size, small, time};
 use flashloom_figures::result::{
-    BufferResult, ByOrigin, CharacterResult, Distribution, EnergyResult, FlowResult, FtlResult, LifetimeResult,
-    PolicyResult, RunResult, SynthesizedResult,
+    BufferResult, ByOrigin, CharacterResult, Distribution, EnergyResult, FlowResult, FtlResult, LatencyResult,
+    LifetimeResult, PolicyResult, RunResult, SynthesizedResult, TenantResult,
 };
 
 use flashloom_units::{SECTOR_BYTES, Shown};
@@ -18,11 +18,34 @@ pub fn summary(catalog: &Catalog, result: &RunResult) -> Vec<Part> {
         facts(catalog, result).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     let first = Table::new(&["", ""], 2, facts);
     let anatomy = result.host.anatomy.as_deref().and_then(anatomy::of);
-    let tables = latencies(result).into_iter().chain(anatomy).chain(generated(result)).chain([flash(result)]);
+    let tables = tenants(result)
+        .into_iter()
+        .chain(latencies(result))
+        .chain(anatomy)
+        .chain(generated(result))
+        .chain([flash(result)]);
     let further = tables.flat_map(|table| [Part::blank(), Part::Table(table)]);
     let hints: String = result.hints.iter().map(|hint| hints::paragraph("", hint)).collect();
     let hints = (!hints.is_empty()).then_some(Part::Lines(hints));
     [Part::Table(first)].into_iter().chain(further).chain(hints).collect()
+}
+
+/// The requests of each of several workloads; `None` if there is one.
+fn tenants(result: &RunResult) -> Option<Table> {
+    let dash = || "-".to_owned();
+    let row = |tenant: &TenantResult| {
+        let TenantResult { name, host, .. } = tenant;
+        let latency = host.latency_ns.as_ref();
+        let of = |kind: fn(&LatencyResult) -> &Option<Distribution>| latency.and_then(|all| kind(all).as_ref());
+        let percentiles = [of(|all| &all.read), of(|all| &all.write)].into_iter().flat_map(|kind| {
+            [kind.map(|kind| kind.p50), kind.map(|kind| kind.p99)].map(|ns| ns.map_or_else(dash, |ns| time(ns as f64)))
+        });
+        let rates =
+            [host.iops.map(factor), host.throughput_bytes_per_s.map(rate)].map(|shown| shown.unwrap_or_else(dash));
+        [name.clone(), count(host.completed)].into_iter().chain(rates).chain(percentiles).collect()
+    };
+    let header = ["workload", "requests", "requests/s", "throughput", "read p50", "read p99", "write p50", "write p99"];
+    (!result.tenants.is_empty()).then(|| Table::new(&header, 1, result.tenants.iter().map(row).collect()))
 }
 
 /// Latency by kind of request; `None` without any.
@@ -146,8 +169,8 @@ fn host_facts(catalog: &Catalog, result: &RunResult) -> Vec<Fact> {
     }
     let bytes = (size(host.read_bytes as f64), size(host.write_bytes as f64));
     facts.push(("data", format!("{} read, {} written", bytes.0, bytes.1)));
-    if host.unmapped_read_sectors > 0 {
-        let bytes = (host.unmapped_read_sectors * SECTOR_BYTES) as f64;
+    if let Some(sectors) = host.unmapped_read_sectors.filter(|&sectors| sectors > 0) {
+        let bytes = (sectors * SECTOR_BYTES) as f64;
         facts.push(("not stored", format!("{} of what was read: no flash was read for it", size(bytes))));
     }
     if let (Some(duration), Some(iops), Some(throughput)) = (host.duration_ns, host.iops, host.throughput_bytes_per_s) {

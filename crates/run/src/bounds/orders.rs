@@ -7,7 +7,7 @@ use flashloom_workload::Op;
 
 use super::super::aged::{to_be_saved, unsaved_policy};
 use super::super::engines::{Aged, Preparation, unmerged};
-use super::super::{Failure, Input, Quiet, simulation_of, started};
+use super::super::{Failure, Input, Quiet, Watched, simulation_of};
 use super::{Bound, Record};
 use flashloom_config::{Config, Precondition, Timing};
 use flashloom_figures::result::{RunResult, SchedulerBound};
@@ -81,6 +81,8 @@ fn unsuited(input: Input<'_>, record: &Record, result: &RunResult) -> Option<Str
     let merged = result.host.scheduler.as_ref().and_then(|scheduler| scheduler.whole("merged")).unwrap_or(0);
     if config.run.timing == Timing::Counting {
         Some("in counting mode nothing takes time".to_owned())
+    } else if !config.workloads.is_empty() {
+        Some("several workloads take turns, and an order is that of one".to_owned())
     } else if result.end_of_life.is_some() {
         Some("the drive's life ended".to_owned())
     } else if requests > MOST_REQUESTS {
@@ -121,8 +123,8 @@ fn is_other_workload(outcome: &Outcome, result: &RunResult) -> bool {
 fn outcome(input: Input<'_>, engine: Engine) -> Result<Outcome, Failure> {
     let config = input.with.config;
     let mut simulation = simulation_of(config, engine, config.run.drain);
-    let mut running = started(input.workload)?;
-    simulation.run(&mut *running, Ns::MAX, &mut []).map_err(Failure::Input)?;
+    let mut running = input.workload.start(config)?;
+    Watched::default().run(&mut simulation, &mut running, Ns::MAX, None, &Quiet)?;
     Ok(simulation.outcome())
 }
 

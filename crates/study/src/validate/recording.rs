@@ -203,11 +203,12 @@ fn unfit(config: &Config) -> Option<Refusal> {
     None
 }
 
-/// Refuses an experiment without time.
+/// Refuses an experiment without time, or with several workloads.
 ///
 /// # Errors
 /// It is one.
 pub fn check_timed(experiment: &Experiment) -> Result<(), Problem> {
+    experiment.check_one_workload()?;
     let config = &experiment.variants[0].config;
     if config.run.timing != Timing::Counting {
         return Ok(());
