@@ -52,10 +52,10 @@ pub const MISSING: &[(&[&str], &str)] = &[
          prefetched, compressed or encrypted.",
     ),
     (
-        &["several hosts and queues", "NVMe arbitration", "namespaces", "zones"],
+        &["several hosts and queues", "namespaces", "zones"],
         "One host, which several workloads may share ([[workload]]). Its hardware queues (host.hardware_queues) have \
-         their own tags; the drive takes from all of them at once: no NVMe arbitration, namespaces, zones, streams or \
-         placement hints.",
+         their own tags; the drive arbitrates among workloads (device.front_arbiter) and not among these. No \
+         namespaces with formats of their own, zones, streams or placement hints.",
     ),
     (
         &["processor time of the host"],

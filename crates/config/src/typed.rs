@@ -14,7 +14,7 @@ use flashloom_ftl::{FtlParams, FtlSetup, PAGE_MAPPING, SlcCacheKind, Superblock}
 use flashloom_host::{HostParams, Scheduler, SyncWrites, WriteCache};
 use flashloom_units::{Capability, Chosen, FieldType, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
-use flashloom_workload::{Part, Replay, WorkloadParams};
+use flashloom_workload::{Limits, Part, Replay, WorkloadParams};
 
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing, WorkloadName};
 use super::checked::{PRESET, Settings};
@@ -251,6 +251,13 @@ impl Config {
         (part != Part::default()).then_some(part)
     }
 
+    /// The limits of what its workload sends; `None` without any.
+    pub fn limits(&self) -> Option<Limits> {
+        let WorkloadParams { most_requests, most_bytes, most_outstanding, .. } = self.workload;
+        let limits = Limits { requests_per_s: most_requests, bytes_per_s: most_bytes, outstanding: most_outstanding };
+        (limits != Limits::default()).then_some(limits)
+    }
+
     /// The configuration as its workload is held against it.
     fn workload_site<'a>(&'a self, is_asked: &'a dyn Fn(&str) -> bool, context: Option<&'a Context>) -> Site<'a> {
         let is_chosen = self.settings.is_written("workload.kind");
@@ -286,6 +293,7 @@ impl Config {
                 placement: self.chosen(&registry.placements),
                 prng: Prng::new(self.run.seed),
             },
+            queue_classes: self.each().map(|one| one.workload.queue_class).collect(),
             verify,
         }
     }

@@ -188,6 +188,12 @@ impl Anatomy {
                 let held = Held { id, parts, mark: now, stage, waits_for_flash: false, last: None };
                 put(&mut self.commands, command.0, held);
             }
+            DriveEvent::Fetched { command } => {
+                if let Some(held) = self.held(command) {
+                    held.stage = Cause::Front;
+                    held.go_on(now, Cause::Controller);
+                }
+            }
             DriveEvent::Commanded { command } => self.go_on(now, command, Cause::Link),
             DriveEvent::Arrived { command } => self.arrived(now, command),
             DriveEvent::Flushed { command } => self.go_on(now, command, Cause::Slot),

@@ -30,6 +30,7 @@ mod data_path;
 mod direct;
 mod end_of_life;
 mod flash;
+mod front;
 mod interface;
 mod link;
 mod paging;
@@ -53,6 +54,8 @@ pub use commands::CommandId;
 use commands::Stage;
 use data_path::DataPath;
 use flash::Flash;
+use front::Front;
+pub use front::{Arbitration, FrontParams};
 use interface::HostInterface;
 pub use interface::InterfaceParams;
 use paging::Paging;
@@ -76,6 +79,22 @@ impl Drive {
     #[inline]
     pub fn accept(&mut self, now: Ns, request: &Dispatched) {
         let id = self.interface.accept(request, &mut self.flash);
+        if self.interface.front.is_some() {
+            return self.fetch(now);
+        }
+        self.begin(now, id);
+    }
+
+    /// Begins the commands that the front has room for.
+    #[inline(never)] // Most drives take every command at once.
+    fn fetch(&mut self, now: Ns) {
+        while let Some(id) = self.interface.fetch(&mut self.flash) {
+            self.begin(now, id);
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, now: Ns, id: CommandId) {
         if (!self.flash.nand.is_timed() || !self.interface.enter_controller(now, id)) && self.commanded(now, id) {
             self.arrived(now, id);
             self.notify_waiters(now);
@@ -249,6 +268,9 @@ impl Drive {
             }
         }
         self.notify_waiters(now);
+        if self.has_completed() && self.interface.front.is_some() {
+            self.fetch(now);
+        }
         now
     }
 
@@ -292,7 +314,9 @@ impl Drive {
         };
         let paging = Paging::new(flash.nand.geometry().sectors_per_page());
         let flash = flash.with_read_cache(&setup.device.read_cache, setup.buffer_pages(), paging);
-        Ok(Self { interface: HostInterface::new(&setup.device.interface, paging), path, flash, is_read_only: false })
+        let front = Front::new(&setup.device.front, &setup.queue_classes);
+        let interface = HostInterface::new(&setup.device.interface, paging, front);
+        Ok(Self { interface, path, flash, is_read_only: false })
     }
 
     /// Preconditioning: writes whole pages directly to the FTL, before time begins. `together` writes them as one

@@ -51,6 +51,11 @@ pub enum DriveEvent {
         /// The host's number for it.
         id: RequestId,
     },
+    /// The drive fetches an accepted command from its submission queue; only with `device.front_commands`.
+    Fetched {
+        /// The drive's number for the command.
+        command: CommandId,
+    },
     /// The controller has processed a command. If it is a write, its data starts to cross the link.
     Commanded {
         /// The drive's number for the command.

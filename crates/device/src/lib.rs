@@ -24,7 +24,10 @@ mod watchers;
 
 pub use anatomy::{Anatomy, AnatomyReport, Cause, LastOperation, Parts, Served, Sums, Tail};
 pub use client::{Client, Completion, Submitted};
-pub use drive::{CommandId, Drive, DriveSetup, InterfaceParams, ReadCacheParams, ReadCacheReport, SpentFlash, Waiter};
+pub use drive::{
+    Arbitration, CommandId, Drive, DriveSetup, FrontParams, InterfaceParams, ReadCacheParams, ReadCacheReport,
+    SpentFlash, Waiter,
+};
 pub use engine::Engine;
 pub use event::{DriveEvent, Event, Interest};
 pub use misuse::Misuse;

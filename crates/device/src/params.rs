@@ -6,7 +6,7 @@ use flashloom_ftl::{CapacityParams, Space};
 use flashloom_nand::{Geometry, NandParams};
 use flashloom_units::{Param, ParamSet, Value};
 
-use crate::drive::{InterfaceParams, ReadCacheParams};
+use crate::drive::{FrontParams, InterfaceParams, ReadCacheParams};
 use crate::preset::PresetParams;
 
 /// Parameters of the drive; a preset gives each of them a value, which a configuration may override.
@@ -20,6 +20,8 @@ pub struct DeviceParams {
     pub capacity: CapacityParams,
     /// The host interface: the link and the controller.
     pub interface: InterfaceParams,
+    /// The front: submission queues and their arbiter.
+    pub front: FrontParams,
     /// The read cache.
     pub read_cache: ReadCacheParams,
 }
@@ -27,7 +29,9 @@ pub struct DeviceParams {
 impl ParamSet for DeviceParams {
     fn params() -> &'static [Param] {
         static ALL: LazyLock<Vec<Param>> = LazyLock::new(|| {
-            let of_drive = [CapacityParams::PARAMS, InterfaceParams::PARAMS, ReadCacheParams::PARAMS].concat();
+            let of_drive =
+                [CapacityParams::PARAMS, InterfaceParams::PARAMS, FrontParams::PARAMS, ReadCacheParams::PARAMS]
+                    .concat();
             [PresetParams::PARAMS, NandParams::PARAMS, &of_drive].concat()
         });
         &ALL
@@ -39,6 +43,7 @@ impl ParamSet for DeviceParams {
             nand: ParamSet::take_from(&mut values),
             capacity: ParamSet::take_from(&mut values),
             interface: ParamSet::take_from(&mut values),
+            front: ParamSet::take_from(&mut values),
             read_cache: ParamSet::take_from(&mut values),
         };
         assert!(values.is_empty(), "one value for each parameter");

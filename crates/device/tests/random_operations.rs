@@ -9,7 +9,9 @@
 use crate::support::Run;
 use std::collections::BTreeSet;
 
-use crate::support::random::{pick, random_requests, random_setup, seeds_asked_for, with_random_values};
+use crate::support::random::{
+    on_random_queues, pick, random_requests, random_setup, seeds_asked_for, with_random_values,
+};
 use flashloom_device::{DriveSetup, Outcome, Reason};
 use flashloom_ftl::mapping;
 use flashloom_nand::{Suspend, reliability};
@@ -27,7 +29,10 @@ fn run(seed: u64, count: usize) {
 
 /// Runs random requests on a drive, with every check on.
 pub fn run_on(setup: DriveSetup, prng: &mut Prng, count: usize) -> Outcome {
-    let requests = random_requests(prng, setup.device.capacity_sectors(), count);
+    let mut requests = random_requests(prng, setup.device.capacity_sectors(), count);
+    if setup.device.front.commands.is_some() {
+        on_random_queues(prng, &mut requests);
+    }
     let writes = requests.iter().any(|request| request.op == Op::Read);
     let run = Run {
         queue_depth: pick(prng, &[1, 4, 31]),

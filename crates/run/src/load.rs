@@ -2,7 +2,7 @@
 
 use flashloom_units::{Problems, Violation};
 use flashloom_workload::workload::{Running, Workload};
-use flashloom_workload::{Placed, Remark, TraceInfo};
+use flashloom_workload::{Placed, Remark, Throttled, TraceInfo};
 
 use flashloom_config::Config;
 
@@ -11,7 +11,8 @@ use crate::failure::Failure;
 /// The workloads of a run, in the order of the configuration; at least one.
 pub struct Load<'a> {
     workloads: Vec<Box<dyn Workload + 'a>>,
-    /// Whether they are put into the parts of the drive and of the time that their configurations name.
+    /// Whether they are put into the parts of the drive and of the time that their configurations name, and held to
+    /// their limits.
     has_parts: bool,
 }
 
@@ -75,7 +76,7 @@ impl<'a> Load<'a> {
         self.only().is_some_and(|workload| workload.reports_fio())
     }
 
-    /// Starts one run of each workload, in its part of drive and time.
+    /// Starts one run of each workload, in its part of drive and time and within its limits.
     ///
     /// # Errors
     /// A problem with input that has changed since it was read.
@@ -87,6 +88,10 @@ impl<'a> Load<'a> {
         let mut started: Vec<Box<dyn Running + '_>> = Vec::with_capacity(self.workloads.len());
         for (config, workload) in config.each().zip(self.each()) {
             let running = workload.start().map_err(failed)?;
+            let running: Box<dyn Running> = match config.limits().filter(|_| self.has_parts) {
+                Some(limits) => Box::new(Throttled::new(running, limits)),
+                None => running,
+            };
             started.push(match config.part().filter(|_| self.has_parts) {
                 Some(part) => Box::new(Placed::new(running, part)),
                 None => running,

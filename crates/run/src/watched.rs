@@ -43,7 +43,8 @@ impl Watched<'_, '_> {
         let end_ns = if let [one] = &mut shown[..] {
             simulation.run(one, interval_ns, &mut observers)
         } else {
-            let mut tenants: Vec<_> = shown.iter_mut().map(|each| Tenant::new(each)).collect();
+            let queues = shown.iter_mut().zip(0..);
+            let mut tenants: Vec<_> = queues.map(|(each, queue)| Tenant::new(each).on_queue(queue)).collect();
             let end_ns = simulation.run_together(&mut tenants, interval_ns, &mut observers);
             reports = tenants.iter().map(|tenant| tenant.report().clone()).collect();
             end_ns

@@ -12,6 +12,7 @@ mod conventional_drive;
 mod effective_over_provisioning;
 mod energy;
 mod engine;
+mod front;
 mod golden;
 mod issued;
 mod lifetimes;

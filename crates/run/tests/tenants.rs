@@ -201,3 +201,22 @@ fn what_has_no_effect_in_one_of_several_is_said_of_that_one() {
     let said: Vec<String> = single(&text, &[]).unused().iter().map(|note| note.sentence(|_| String::new())).collect();
     assert!(said.len() == 1 && said[0].contains("workload.writer.synthetic.hot_share has no effect"), "{said:?}");
 }
+
+/// By hand: 2,000 reads at 10,000 a second take 0.2 s but for the last's service, and a limit of bytes of 4 KiB each
+/// twice that.
+#[test]
+fn limits_hold_one_back_and_let_the_other_go() {
+    let longest = |sets: &[&str]| {
+        let result = run(&both(), &[&["workload.reader.queue_depth=256"], sets].concat(), true);
+        result.tenants.iter().map(|tenant| tenant.host.duration_ns.expect("it is timed")).collect::<Vec<_>>()
+    };
+    let free = longest(&[]);
+    let by_requests = longest(&["workload.reader.most_requests=10000"]);
+    assert!((199_900_000..201_000_000).contains(&by_requests[0]), "{by_requests:?}");
+    assert!(by_requests[1] < free[1] * 11 / 10, "{by_requests:?} and {free:?}");
+    let by_bytes = longest(&["workload.reader.most_rate=20.48MB/s"]);
+    assert!((399_800_000..401_000_000).contains(&by_bytes[0]), "{by_bytes:?}");
+    let one = longest(&["workload.reader.most_outstanding=1"]);
+    let depth = longest(&["workload.reader.queue_depth=1"]);
+    assert_eq!(one, depth, "a closed loop of depth one has one outstanding");
+}

@@ -2,7 +2,7 @@
 
 use flashloom_units::{Kind, Ns, S, SlotSpec, Used, Value, choice, params};
 
-use crate::{ALL_DEVICES, Addresses, Event, Format, SizeUnit, TimeUnit, TraceOptions};
+use crate::{ALL_DEVICES, Addresses, Event, Format, QueueClass, SizeUnit, TimeUnit, TraceOptions};
 
 choice! {
     /// Time at which a request is handed to the host's block layer.
@@ -100,6 +100,20 @@ params! {
         /// Time of the run from which on the workload issues no more requests.
         end_ns: Option<Ns> => "end", Kind::Time { min: 1, max: u64::MAX / 4 }, Value::Absent,
             "Workloads of different lengths are compared while all of them run.";
+        /// Most requests a second that the workload sends; others wait before the host, and their latency counts from
+        /// when they were ready.
+        most_requests: Option<u64> => "most_requests", Kind::Count { min: 1, max: 1 << 40 }, Value::Absent,
+            "A limit protects neighbours, at the price of the workload's own latency.";
+        /// Most data a second that the workload sends.
+        most_bytes: Option<u64> => "most_rate", Kind::Rate { min: 1, max: 1 << 50 }, Value::Absent,
+            "As most_requests; a rate of data bounds large requests more than small ones.";
+        /// Most requests of the workload in the host and the drive at once.
+        most_outstanding: Option<u32> => "most_outstanding", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent,
+            "Bounds what a neighbour's request may find before it; host.queue_depth bounds all workloads together.";
+        /// Class of the workload's submission queue at the drive's arbiter.
+        queue_class: QueueClass => "queue_class", Kind::Choice(QueueClass::CHOICES), Value::Name("medium"),
+            "An urgent queue waits for none of another class, and may starve them; the others share by weights.",
+            Used::with("device.front_arbiter", &["weighted"]);
         /// Replay a replicate of the recording in place of the recording itself: begun at another request, with
         /// arrivals or queue depth that waver a little, all drawn from `run.seed`. `--seeds` sets it.
         replicate: Option<bool> => "replicate", Kind::Flag, Value::Absent,

@@ -49,9 +49,11 @@ flashloom_units::names! {
         /// Array time of retries of its last read, or of a read on another plane in the same command. Behind the
         /// others, because it is absent if reads succeed at once.
         Retry = "retry",
-        /// Waiting for a die that executes a read or a program of folding, by which pages leave an SLC cache. Last in
-        /// the list, because it is absent without one.
+        /// Waiting for a die that executes a read or a program of folding, by which pages leave an SLC cache. Behind
+        /// the others as [`Self::Retry`] is.
         Fold = "fold",
+        /// In its submission queue, before the drive fetches it. Behind the others as [`Self::Retry`] is.
+        Front = "front",
     }
 }
 

@@ -48,6 +48,7 @@ impl Drive {
         if let DataPath::Buffered(buffered) = path {
             buffered.freeze(now, first_refused, interface, flash);
         }
+        self.fetch(now);
     }
 
     /// True if a read-only drive refuses the command.

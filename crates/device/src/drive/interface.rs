@@ -10,6 +10,7 @@ use flashloom_workload::Op;
 use super::commands::{CommandId, Commands, Stage};
 use super::controller::Controller;
 use super::flash::Flash;
+use super::front::Front;
 use super::link::{Link, Way};
 use super::paging::Paging;
 use super::timers::Timers;
@@ -20,6 +21,8 @@ use crate::status::{Reason, Status};
 
 /// The command table, with the controller and the link that commands pass through.
 pub(super) struct HostInterface {
+    /// Submission queues; `None` if every command is fetched at once.
+    pub(super) front: Option<Box<Front>>,
     pub(super) commands: Commands,
     link: Link,
     controller: Controller,
@@ -35,7 +38,7 @@ pub(super) struct HostInterface {
 
 flashloom_units::state! {
     HostInterface {
-        nested commands, link, controller, timers;
+        nested front, commands, link, controller, timers;
         value completed, unmapped_read_sectors;
         fixed has_controller_time;
     }
@@ -43,8 +46,9 @@ flashloom_units::state! {
 
 /// Incoming commands.
 impl HostInterface {
-    pub(super) fn new(params: &InterfaceParams, paging: Paging) -> Self {
+    pub(super) fn new(params: &InterfaceParams, paging: Paging, front: Option<Front>) -> Self {
         Self {
+            front: front.map(Box::new),
             commands: Commands::new(paging),
             link: Link::new(params),
             controller: Controller::new(params),
@@ -55,12 +59,22 @@ impl HostInterface {
         }
     }
 
-    /// Takes a command from the host.
+    /// Takes a command from the host, to its submission queue if there are any.
     #[inline]
     pub(super) fn accept(&mut self, request: &Dispatched, flash: &mut Flash) -> CommandId {
         let id = self.commands.insert(request);
         flash.tell(|| DriveEvent::Accepted { command: id, id: request.id });
+        if let Some(front) = &mut self.front {
+            front.submit(request.queue, id);
+        }
         id
+    }
+
+    /// Fetches the next command of the submission queues, if there is room for one.
+    pub(super) fn fetch(&mut self, flash: &mut Flash) -> Option<CommandId> {
+        let id = self.front.as_mut()?.fetch()?;
+        flash.tell(|| DriveEvent::Fetched { command: id });
+        Some(id)
     }
 
     /// Starts the controller time of a command; returns false if it is zero.
@@ -181,6 +195,9 @@ impl HostInterface {
         flash.tell(|| DriveEvent::Completed { command: id });
         let command = &self.commands[id];
         self.completed.push((command.id, command.status));
+        if let Some(front) = &mut self.front {
+            front.ended();
+        }
         self.commands.remove(id);
     }
 }

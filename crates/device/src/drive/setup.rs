@@ -7,6 +7,7 @@ use flashloom_ftl::{FtlSetup, mapping};
 use flashloom_nand::reliability::{self, Reliability, ReliabilitySetup};
 use flashloom_nand::{Geometry, Nand, NandParams, Region};
 use flashloom_units::{Chosen, ParamSet, Refusal};
+use flashloom_workload::QueueClass;
 
 use super::flash::Flash;
 use crate::DeviceParams;
@@ -30,6 +31,8 @@ pub struct DriveSetup {
     pub admission: Admission,
     /// The FTL and its policies.
     pub ftl: FtlSetup,
+    /// Classes of the submission queues, by their numbers; queues behind the last are medium.
+    pub queue_classes: Vec<QueueClass>,
     /// Whether every command and sector is checked.
     pub verify: bool,
 }
@@ -48,6 +51,7 @@ impl DriveSetup {
             ftl: FtlSetup::with_defaults(),
             buffer_bytes: buffer.capacity_bytes,
             admission: buffer.admission,
+            queue_classes: Vec::new(),
             verify: false,
         }
     }

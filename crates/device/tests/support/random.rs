@@ -1,14 +1,14 @@
 //! Random drives and random requests, from a seed.
 
 use flashloom_buffer::{Admission, order, rate};
-use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams, ReadCacheParams};
+use flashloom_device::{Arbitration, DeviceParams, DriveSetup, FrontParams, InterfaceParams, ReadCacheParams};
 use flashloom_ftl::{
     CapacityParams, GcBlocks, HotCold, PAGE_MAPPING, Preemption, SlcCacheKind, StripeOrder, Superblock, WearLevelling,
     WhenFull, allocation, collection, mapping, placement,
 };
 use flashloom_nand::{DieOrder, MultiPlane, NandParams, Suspend, reliability};
-use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
-use flashloom_workload::{Op, Request};
+use flashloom_units::{Chosen, Kind, MS, Ns, OrName, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
+use flashloom_workload::{Op, QueueClass, Request};
 
 use super::request;
 
@@ -84,6 +84,25 @@ pub fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>)
     policy.with_values(policy.spec.params.iter().map(value).collect())
 }
 
+const CLASSES: [QueueClass; 4] = [QueueClass::Urgent, QueueClass::High, QueueClass::Medium, QueueClass::Low];
+
+fn random_front(prng: &mut Prng) -> FrontParams {
+    FrontParams {
+        commands: pick(prng, &[Some(1), Some(2), Some(7)]),
+        arbiter: pick(prng, &[Arbitration::RoundRobin, Arbitration::Weighted]),
+        burst: pick(prng, &[OrName::Number(1), OrName::Number(4), OrName::Name]),
+        high_weight: pick(prng, &[1, 3]),
+        medium_weight: pick(prng, &[1, 2]),
+        low_weight: 1,
+    }
+}
+
+/// Puts requests into four queues.
+pub fn on_random_queues(prng: &Prng, requests: &mut [Request]) {
+    let mut of_queues = prng.branch("queues");
+    requests.iter_mut().for_each(|request| *request = request.on_queue(pick(&mut of_queues, &[0, 1, 2, 3])));
+}
+
 pub fn random_setup(prng: &mut Prng) -> DriveSetup {
     let mut setup = DriveSetup::with_defaults(random_device(prng));
     setup.verify = true;
@@ -131,6 +150,11 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         setup.reliability = random_policy(&mut of_pages, &reliability::builtin());
     }
     setup.keeps_out_of_band = of_pages.chance(0.3);
+    let mut of_front = prng.branch("front");
+    if of_front.chance(0.2) {
+        setup.device.front = random_front(&mut of_front);
+        setup.queue_classes = (0..3).map(|_| pick(&mut of_front, &CLASSES)).collect();
+    }
     let mut of_cache = prng.branch("read cache");
     if of_cache.chance(0.3) {
         let pages = pick(&mut of_cache, &[1, 3, 40]);

@@ -142,6 +142,9 @@ parts! {
     /// Behind reads and programs of folding, by which pages leave an SLC cache; absent if there were none.
     #[serde(default, skip_serializing_if = "TotalNs::is_zero")]
     fold,
+    /// In a submission queue of the drive; absent if it fetched every command at once.
+    #[serde(default, skip_serializing_if = "TotalNs::is_zero")]
+    front,
 }
 
 #[cfg(test)]

@@ -33,8 +33,9 @@ const STATUSES: [&str; 1 + Reason::COUNT] = {
     names
 };
 
-/// Number of columns before those of the causes, of which the last two, retries and folds, have none of their own.
-const LEADING: usize = LOG_COLUMNS.len() - (Cause::COUNT - 2);
+/// Number of columns before those of the causes, of which the last three have none of their own: retries, folds and
+/// the front.
+const LEADING: usize = LOG_COLUMNS.len() - (Cause::COUNT - 3);
 
 /// Content of the column of that name.
 pub fn content(name: &str) -> Content {
@@ -73,10 +74,12 @@ pub fn row(served: &Served) -> Row {
     let mut row = [0; LOG_COLUMNS.len()];
     row[..LEADING].copy_from_slice(&leading);
     row[LEADING..].iter_mut().zip(served.parts.iter()).for_each(|(cell, (_, part))| *cell = part);
-    // Columns are as they were before reads could be repeated and drives had an SLC cache: the time of retries is that
-    // of the service, and the time behind folds that behind collections.
+    // Columns are as they were before reads could be repeated and drives had an SLC cache or submission queues: the
+    // time of retries is that of the service, the time behind folds that behind collections, and the time in a queue
+    // that of the controller.
     row[LEADING + Cause::Served as usize] += served.parts[Cause::Retry];
     row[LEADING + Cause::Collection as usize] += served.parts[Cause::Fold];
+    row[LEADING + Cause::Controller as usize] += served.parts[Cause::Front];
     row
 }
 
@@ -86,8 +89,8 @@ mod tests {
     use flashloom_workload::Op;
 
     #[test]
-    fn the_causes_but_retries_and_folds_have_a_column_each_in_their_order() {
-        let names = Cause::ALL.iter().filter(|cause| ![Cause::Retry, Cause::Fold].contains(cause));
+    fn the_causes_but_retries_folds_and_the_front_have_a_column_each_in_their_order() {
+        let names = Cause::ALL.iter().filter(|cause| ![Cause::Retry, Cause::Fold, Cause::Front].contains(cause));
         assert!(
             LOG_COLUMNS[LEADING..].iter().eq(&names.map(|cause| format!("{}_ns", cause.name())).collect::<Vec<_>>())
         );

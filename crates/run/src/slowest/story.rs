@@ -154,6 +154,10 @@ const fn in_words(cause: Cause) -> (&'static str, &'static str) {
             "behind a fold of the SLC cache",
             "the die copied pages from the cache to blocks of the drive's own cells, this page perhaps among them",
         ),
+        Cause::Front => (
+            "in its submission queue",
+            "the drive held `front_commands` commands, or fetched those of other queues before",
+        ),
         Cause::Retry => ("being read again", "the array repeated the read of the page, or of another by one command"),
     }
 }
