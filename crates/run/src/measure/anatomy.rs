@@ -50,8 +50,8 @@ mod tests {
         let json = serde_json::to_value(&slice).unwrap();
         let parts = json["parts_ns"].as_object().unwrap();
         assert_eq!(parts.keys().collect::<Vec<_>>(), Cause::ALL.map(Cause::name).iter().collect::<Vec<_>>());
-        assert_eq!(parts.values().map(|ns| ns.as_u64().unwrap()).collect::<Vec<_>>(), (1..=19).collect::<Vec<_>>());
-        assert_eq!((&json["requests"], &json["from_ns"], &json["latency_ns"]), (&4.into(), &9.into(), &190.into()));
+        assert_eq!(parts.values().map(|ns| ns.as_u64().unwrap()).collect::<Vec<_>>(), (1..=20).collect::<Vec<_>>());
+        assert_eq!((&json["requests"], &json["from_ns"], &json["latency_ns"]), (&4.into(), &9.into(), &210.into()));
         let listed = slice.parts_ns.iter().map(|(cause, ns)| (cause.name(), f64::from(ns)));
         assert!(listed.eq(parts.iter().map(|(name, ns)| (name.as_str(), ns.as_f64().unwrap()))));
     }
